@@ -12,7 +12,6 @@ from dy2st.jit import StaticFunction, TranslatedLayer, load, to_static
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.guards.guards import StateSlot
 from dy2st.nn.layer import Layer
-from dy2st.runtime.tracer.values.abstract import types_of
 from dy2st.static.program import Program as StaticProgram
 from dy2st.viz.graph import Names, panels_of
 from dy2st.viz.layers import arrange
@@ -64,7 +63,7 @@ def _traced(concrete: ConcreteProgram, details: bool, layer: Any = None) -> list
     traced, block = concrete.traced, concrete.main_program.block
     names = Names(["output"] * traced.outputs)
     for key, _, template in traced.writes:
-        names.results += [f"write {key[2] if key[0] == 'attr' else key[0]}"] * len(types_of(template))
+        names.results += [f"write {key[2] if key[0] == 'attr' else key[0]}"] * len(template.types())
     known = {id(t): name for name, t in layer.to_static_state_dict().items()} if isinstance(layer, Layer) else {}
     state = block.arguments[len(block.arguments) - len(traced.state) :]
     for argument, (slot, _) in zip(state, traced.state, strict=True):
@@ -81,7 +80,7 @@ def _loaded(layer: TranslatedLayer, details: bool) -> list[Panel]:
         for call in method.calls:
             made = names[call.function] = Names(["output"] * call.outputs())
             for target, template in call.writes:
-                made.results += [f"write {target.name or target.kind}"] * len(types_of(template))
+                made.results += [f"write {target.name or target.kind}"] * len(template.types())
             made.state.update(saved.program.functions[call.function].arguments[call.inputs :])
     return panels_of(saved.program, names, details)
 

@@ -26,7 +26,7 @@ from dy2st.jit.serialization.schema import SavedCall, SavedLayer, SavedMethod, T
 from dy2st.jit.serialization.state_names import StateNames
 from dy2st.jit.static_function import StaticFunction
 from dy2st.nn.layer import Layer
-from dy2st.runtime.tracer.values.abstract import Const, Number, types_of
+from dy2st.runtime.tracer.values.abstract import Const, Number
 
 
 def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable[[str], bool]) -> SavedLayer:
@@ -152,7 +152,7 @@ class _Saver:
         if traced.actions:
             self._warn("a loaded layer will not go on with the learning rate schedule, as forward does")
         for key, owner, template in traced.writes:
-            values = block.results[at : at + len(types_of(template))]
+            values = block.results[at : at + len(template.types())]
             at += len(values)
             owner = owner.fetch() if isinstance(owner, StateSlot) else owner
             target = self._target(key, owner)

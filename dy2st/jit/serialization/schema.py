@@ -37,7 +37,7 @@ from dy2st.jit.serialization.argument_schema import (
 )
 from dy2st.jit.serialization.output_schema import template_from_json, template_to_json
 from dy2st.records import field, record
-from dy2st.runtime.tracer.values.abstract import Template, types_of
+from dy2st.runtime.tracer.values.abstract import Template
 
 KIND = "layer"
 STATE_KINDS = ("parameter", "buffer", "temporary", "attribute")
@@ -84,7 +84,7 @@ class SavedCall:
 
     def outputs(self) -> int:
         """Return how many results make up the output."""
-        return len(types_of(self.output))
+        return len(self.output.types())
 
 
 @record
@@ -264,7 +264,7 @@ def _check_state(names: list[str], block: Block, inputs: int, state: Mapping[str
 
 
 def _check_results(call: SavedCall, block: Block, where: str) -> None:
-    expected = [*types_of(call.output), *(t for _, template in call.writes for t in types_of(template))]
+    expected = [*call.output.types(), *(t for _, template in call.writes for t in template.types())]
     found = [v.type for v in block.results]
     if len(expected) != len(found) or not all(map(matches, expected, found)):
         raise FileFormatError(f"{where}: output and writes do not fit the results of function {call.function!r}")

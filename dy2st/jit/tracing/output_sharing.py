@@ -20,12 +20,7 @@ from dy2st.runtime.tracer.values.abstract import (
     Again,
     Const,
     Given,
-    Items,
-    ListOf,
     Made,
-    NewList,
-    NewObject,
-    OneOf,
     Template,
 )
 
@@ -91,12 +86,4 @@ class Sharing:
             return Made(t.number, content) if t.number in self.used else content
         if isinstance(t, After):
             return After((), tuple(map(self.finished, t.items)), self.finished(t.then))
-        if isinstance(t, Items):
-            return Items(t.kind, tuple(map(self.finished, t.items)), t.keys)
-        if isinstance(t, NewObject):
-            return NewObject(t.kind, t.names, tuple(map(self.finished, t.items)))
-        if isinstance(t, NewList):
-            return NewList(self.finished(t.content))
-        if isinstance(t, ListOf):
-            return ListOf(self.finished(t.element))
-        return OneOf(tuple(map(self.finished, t.alternatives))) if isinstance(t, OneOf) else t
+        return t.mapped(self.finished)

@@ -47,7 +47,6 @@ from dy2st.runtime.tracer.values.abstract import (
     Unset,
     refuse_attributes,
     template_of,
-    types_of,
 )
 from dy2st.runtime.tracer.values.container_classes import CONTENT, bare, is_of_users_class, put_part
 from dy2st.runtime.tracer.values.sentinels import MISSING
@@ -235,7 +234,7 @@ def _fill(made: Any, t: NewObject, values: Iterator[Any], shared: Shared) -> Any
 
 
 def _restore_list(made: Tensor, t: ListOf, shared: Shared) -> list[Any]:
-    kind = types_of(t)[0]
+    kind = t.types()[0]
     assert isinstance(kind, ListType)
     items = made._payload
     if made._node is None:
@@ -247,7 +246,7 @@ def _restore_list(made: Tensor, t: ListOf, shared: Shared) -> list[Any]:
 
 
 def _restore_variant(made: Tensor, t: OneOf, shared: Shared) -> Any:
-    kind = types_of(t)[0]
+    kind = t.types()[0]
     assert isinstance(kind, VariantType)
     tag, payload = made._payload
     if payload is None:

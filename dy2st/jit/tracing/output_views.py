@@ -22,7 +22,6 @@ from dy2st.records import record
 from dy2st.runtime.eager.dispatch import View, apply, note_view
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.alias_analysis import root
-from dy2st.runtime.tracer.values.abstract import types_of
 
 
 @record(frozen=True)
@@ -73,7 +72,7 @@ def views_among(
 
     An argument that was written in place is still that tensor.
     """
-    named = [_is_named(key) for key, _, t in writes for _ in types_of(t)]
+    named = [_is_named(key) for key, _, t in writes for _ in t.types()]
     every = zip([True] * len(results) + named, [*results, *values], strict=True)
     numbered = [(i, v) for i, (is_named, v) in enumerate(every) if is_named]
     found = _Found(trace, order, numbered, len(results) + len(values))

@@ -25,11 +25,9 @@ from dy2st.runtime.tracer.values.abstract import (
     Template,
     TensorLike,
     holds_objects,
-    kind_of_content,
     template_of,
 )
 from dy2st.runtime.tracer.values.container_classes import own_method
-from dy2st.runtime.tracer.values.join import alike
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable, iterable_of, sequence_of
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
@@ -194,9 +192,9 @@ def _is_same_variant(trace: Trace, a: Variant, b: Any, negate: bool) -> Any:
 def _refuse_alternative(trace: Trace, a: Variant, t: Template, b: Any) -> None:
     """Raise where `b` may be what a variant holds by value."""
     others = b.alternatives if isinstance(b, Variant) else (template_of(trace, b),)
-    kind = t.kind if isinstance(t, NewObject) else kind_of_content(t) if isinstance(t, NewList) else None
+    kind = t.kind if isinstance(t, (NewObject, NewList)) else None
     for other in others:
-        if alike(t, other) and (holds_objects(t) or isinstance(t, TensorLike)):
+        if t.is_like(other) and (holds_objects(t) or isinstance(t, TensorLike)):
             _refuse_unknown(trace, a, b)
         elif isinstance(other, Const) and type(other.object) is kind:
             _refuse_unknown(trace, a, other.object)

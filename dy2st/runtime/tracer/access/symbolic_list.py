@@ -10,9 +10,9 @@ from dy2st.ir.types import matches
 from dy2st.runtime.tracer.effects.container_state import Spliced
 from dy2st.runtime.tracer.effects.escape_analysis import made_template
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import ListOf, OneOf, Template, packed, types_of
+from dy2st.runtime.tracer.values.abstract import ListOf, OneOf, Template, general, packed
 from dy2st.runtime.tracer.values.flatten import pack, unpack
-from dy2st.runtime.tracer.values.join import general, meet, place, same_form
+from dy2st.runtime.tracer.values.join import meet, place, same_form
 from dy2st.runtime.tracer.values.union import SymbolicList
 
 
@@ -26,7 +26,7 @@ def as_symbolic(trace: Trace, items: list[Any], more: Any = None) -> SymbolicLis
         element = meet(element, element_template(trace, other), trace)
     element = general(element)
     values = [pack(trace, x, element) for x in items]
-    return SymbolicList(trace.emit("list_new", values, {"type": types_of(ListOf(element))[0]}), element)
+    return SymbolicList(trace.emit("list_new", values, {"type": ListOf(element).types()[0]}), element)
 
 
 def element_template(trace: Trace, x: Any) -> Template:
@@ -52,11 +52,11 @@ def fitted(trace: Trace, items: SymbolicList, met: Template) -> SymbolicList:
     if len({t for t in tags if t}) < len([t for t in tags if t]):  # a derivative goes back to the one that it was
         return trace.rebuilt(items, met)
     if not tags:  # the ops that add an element forget extents that differ
-        old, new = types_of(items.element), types_of(met)
+        old, new = items.element.types(), met.types()
         if len(old) != len(new) or not all(map(matches, new, old)):
             return trace.rebuilt(items, met)
         return SymbolicList(items.value, met)
-    made = trace.emit("list_widen", [items.value], {"type": types_of(ListOf(met))[0], "tags": tags, "wrap": wrap})
+    made = trace.emit("list_widen", [items.value], {"type": ListOf(met).types()[0], "tags": tags, "wrap": wrap})
     return SymbolicList(made, met)
 
 

@@ -16,7 +16,7 @@ from dy2st.runtime.tracer.control_flow.conditional import if_, switch
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import Pushed, beside, chosen, numbered
 from dy2st.runtime.tracer.loops.loop_statement import for_
-from dy2st.runtime.tracer.values.abstract import ListOf, Template, holds_objects, types_of
+from dy2st.runtime.tracer.values.abstract import ListOf, Template, holds_objects
 from dy2st.runtime.tracer.values.symbolic_iterable import (
     SymbolicIterable,
     derived,
@@ -146,7 +146,7 @@ def rebuilt(trace: Trace, items: SymbolicList, element: Template) -> SymbolicLis
 
 def _rebuilt(trace: Trace, items: SymbolicList, element: Template) -> SymbolicList:
     made: list[Any] = []
-    trace.store(made, SymbolicList(trace.emit("list_new", [], {"type": types_of(ListOf(element))[0]}), element))
+    trace.store(made, SymbolicList(trace.emit("list_new", [], {"type": ListOf(element).types()[0]}), element))
     append = method(trace, made, "append")
     for_(trace, iterable_of(trace, items), append, tuple, lambda _: None, (), None)
     return trace.content(made)

@@ -17,7 +17,7 @@ from dy2st.runtime.tracer.builtins.iteration import collected, must_roll
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.loop_statement import fold, for_
-from dy2st.runtime.tracer.values.abstract import Items, number_kind
+from dy2st.runtime.tracer.values.abstract import Items
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable, iterable_of
 from dy2st.runtime.tracer.values.symbolic_scalar import Number, Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList
@@ -74,7 +74,7 @@ def _columns(trace: Trace, keys: Any) -> list[Tensor]:
         raise needs_value("sorted() by keys of different lengths, in an order of the run")
     made: list[Tensor] = []
     for i, template in enumerate(content.element.items):
-        whole = number_kind(template) in ("int", "bool")
+        whole = template.number_kind in ("int", "bool")
         of = (lambda k: k[i]) if whole else lambda k: trace.callable(float)(k[i])  # noqa: B023 (called at once)
         numbers = trace.content(collected(trace, iterable_of(trace, keys), of=of))
         dtype = int64 if whole else float64

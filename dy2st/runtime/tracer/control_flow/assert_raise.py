@@ -20,7 +20,7 @@ from dy2st.runtime.tracer.control_flow.catchable_errors import RunError
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, predicate
 from dy2st.runtime.tracer.control_flow.internal_errors import place_of
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import Const, Items, Template, Unset, holds_objects, types_of
+from dy2st.runtime.tracer.values.abstract import Const, Items, Template, Unset, holds_objects
 from dy2st.runtime.tracer.values.flatten import alternative, decode
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text, text_part
@@ -69,7 +69,7 @@ def loaded(trace: Trace, variant: Variant, name: str) -> Any:
     """Return what a variable holds that may be unset: UnboundLocalError where it is."""
     unset, rest = variant.alternatives[0], variant.alternatives[1:]
     named = Variant(variant.value, (Unset(name), *rest), variant)
-    if len(rest) == 1 and types_of(rest[0]):
+    if len(rest) == 1 and rest[0].types():
         return alternative(trace, named, 1)  # asks by itself
     if len(rest) == 1 or unset.name:
         is_unset = Scalar(trace.emit("variant_tag", [variant.value])) == 0
@@ -139,7 +139,7 @@ def raised_parts(trace: Trace, error: BaseException, template: Callable[[Any], T
 
 
 def _varies(t: Template) -> bool:
-    return bool(types_of(t)) or holds_objects(t)
+    return bool(t.types()) or holds_objects(t)
 
 
 def made_again(error: BaseException, parts: Any) -> BaseException:

@@ -45,7 +45,6 @@ from dy2st.runtime.tracer.values.abstract import (
     Template,
     content_template,
     template_of,
-    types_of,
 )
 from dy2st.runtime.tracer.values.flatten import alternative, decode, encode
 from dy2st.runtime.tracer.values.join import meet
@@ -126,7 +125,7 @@ class Branch:
         """Make `x` a result of the branch."""
         with self._inside():
             if self.diverged:
-                values = [self.builder.emit("unreachable", [], {"type": t}) for t in types_of(template)]
+                values = [self.builder.emit("unreachable", [], {"type": t}) for t in template.types()]
             else:
                 values = encode(self.trace, x, template)
         self.builder.block.results.extend(values)

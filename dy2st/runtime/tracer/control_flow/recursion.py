@@ -24,17 +24,10 @@ from dy2st.runtime.tracer.effects.escape_analysis import made_template, old_obje
 from dy2st.runtime.tracer.effects.nonlocal_rebinding import check_carried
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import (
-    Items,
-    ListOf,
-    NewList,
-    NewObject,
     Number,
-    OneOf,
     Template,
     TensorLike,
-    TextOf,
     template_of,
-    types_of,
 )
 from dy2st.runtime.tracer.values.flatten import decode, encode
 from dy2st.runtime.tracer.values.join import meet
@@ -126,17 +119,7 @@ def opened(t: Template) -> Template:
         return TensorLike(outward(t.type, set()), t.stop_gradient)  # type: ignore[arg-type]
     if isinstance(t, Number):
         return Number(t.kind)
-    if isinstance(t, Items):
-        return Items(t.kind, tuple(map(opened, t.items)), t.keys)
-    if isinstance(t, TextOf):
-        return TextOf(t.parts, tuple(map(opened, t.items)))
-    if isinstance(t, NewObject):
-        return NewObject(t.kind, t.names, tuple(map(opened, t.items)))
-    if isinstance(t, NewList):
-        return NewList(opened(t.content))
-    if isinstance(t, ListOf):
-        return ListOf(opened(t.element))
-    return OneOf(tuple(map(opened, t.alternatives))) if isinstance(t, OneOf) else t
+    return t.mapped(opened)
 
 
 def _call(trace: Trace, function: Any, made: Callable[..., Any], args: Any, keywords: dict[str, Any]) -> Any:
@@ -166,7 +149,7 @@ def _emit(trace: Trace, found: Recursion, arguments: tuple[Any, ...]) -> Any:
         operands += encode(trace, trace.current(key), template)
     operands += map(b.use, found.captures)
     templates = [found.result, *found.slots.values()]
-    types = tuple(t for one in templates for t in types_of(one))
+    types = tuple(t for one in templates for t in one.types())
     results = iter(b.operation("call", operands, {"function": found.name, "types": types}).results)
     made, *written = [decode(trace, results, t) for t in templates]
     for key, value in zip(found.slots, written, strict=True):
@@ -194,10 +177,10 @@ def _attempt(trace: Trace, found: Recursion, child: Builder, body: Callable[[Any
     writes: dict[Key, Any] = {}
     with trace.inside(child, writes):
         old = old_objects(trace)
-        values = [child.argument(t) for t in map(child.named, types_of(found.taken))]
+        values = [child.argument(t) for t in map(child.named, found.taken.types())]
         arguments = decode(trace, iter(values), found.taken)
         for key, template in found.slots.items():
-            entering = [child.argument(t) for t in map(child.named, types_of(template))]
+            entering = [child.argument(t) for t in map(child.named, template.types())]
             values += entering
             trace.commit_joined(key, decode(trace, iter(entering), template))
         trace.active.append(Active(found.function, arguments, child))

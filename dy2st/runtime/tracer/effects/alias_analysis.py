@@ -13,7 +13,7 @@ from typing import Any
 
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.values.abstract import Const, Items, ListOf, NewList, NewObject, OneOf, Template
+from dy2st.runtime.tracer.values.abstract import After, Const, Made, Template
 from dy2st.runtime.tracer.values.union import Variant
 
 
@@ -108,11 +108,8 @@ def named_in(t: Template) -> Iterator[Any]:
     """Give the objects that a template names: what changes them is seen through it too."""
     if isinstance(t, Const):
         yield t.object
-    inside = t.items if isinstance(t, (Items, NewObject)) else t.alternatives if isinstance(t, OneOf) else ()
-    for item in inside:
-        yield from named_in(item)
-    if isinstance(t, (NewList, ListOf)):
-        yield from named_in(t.content if isinstance(t, NewList) else t.element)
+    for child in () if isinstance(t, (Made, After)) else t.children:
+        yield from named_in(child)
 
 
 def _differ(things: list[Any]) -> bool:

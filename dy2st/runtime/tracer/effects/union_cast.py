@@ -23,7 +23,6 @@ from dy2st.runtime.tracer.values.abstract import (
     OneOf,
     Template,
     is_taken_apart,
-    types_of,
 )
 from dy2st.runtime.tracer.values.flatten import alternative, encode
 from dy2st.runtime.tracer.values.union import Variant
@@ -68,11 +67,8 @@ def names(t: Template, wanted: Callable[[Any], bool]) -> bool:
     """Say whether a template names a constant object of the wanted kind."""
     if isinstance(t, Const):
         return wanted(t.object)
-    if isinstance(t, (Items, NewObject)):
-        return any(names(i, wanted) for i in t.items)
-    if isinstance(t, NewList):
-        return names(t.content, wanted)
-    return isinstance(t, OneOf) and any(names(a, wanted) for a in t.alternatives)
+    inside = t.children if isinstance(t, (Items, NewObject, NewList, OneOf)) else ()
+    return any(names(child, wanted) for child in inside)
 
 
 def remade(trace: Trace, x: Variant, template: Callable[[Any], Template]) -> Variant:
@@ -82,5 +78,5 @@ def remade(trace: Trace, x: Variant, template: Callable[[Any], Template]) -> Var
         with trace.inside(trace.builder.child(), {}):  # only to see what it is made of
             found.append(template(alternative(trace, x, tag)))
     t = OneOf(tuple(found))
-    value = trace.recast(x, t, trace.builder.named(types_of(t)[0]), range(len(found)))
+    value = trace.recast(x, t, trace.builder.named(t.types()[0]), range(len(found)))
     return Variant(value, t.alternatives)

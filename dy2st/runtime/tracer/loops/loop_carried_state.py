@@ -28,7 +28,7 @@ from dy2st.runtime.tracer.effects.union_cast import by_value
 from dy2st.runtime.tracer.loops import loop_state_cache
 from dy2st.runtime.tracer.loops.loop_state_cache import Settled, gradients_reach
 from dy2st.runtime.tracer.recording.loop_checkpointing import Policy, loop_attributes
-from dy2st.runtime.tracer.values.abstract import Const, ListOf, NewList, Number, Template, TensorLike, types_of
+from dy2st.runtime.tracer.values.abstract import Const, ListOf, NewList, Number, Template, TensorLike
 from dy2st.runtime.tracer.values.flatten import decode, encode
 from dy2st.runtime.tracer.values.join import meet
 from dy2st.runtime.tracer.values.sentinels import Key
@@ -256,7 +256,7 @@ class Loop:
         objects: dict[Any, Any] = {}
         with trace.inside(child, self.writes):
             for slot, template in self.templates.items():
-                values = [child.argument(t) for t in map(child.named, types_of(template))]
+                values = [child.argument(t) for t in map(child.named, template.types())]
                 self.arguments[slot] = values
                 entries += values
                 objects[slot] = decode(trace, iter(values), template)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from typing import Any
 
 from dy2st.dtypes import DType
@@ -20,7 +21,7 @@ from dy2st.ir.types import TensorType
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache import disk_cache, program_artifacts
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import Const, Items, ListOf, Number, Template, TensorLike, number_kind
+from dy2st.runtime.tracer.values.abstract import Const, Items, ListOf, Number, Template, TensorLike
 from dy2st.runtime.tracer.values.join import meet
 from dy2st.shapes import Dim, Extent, substituted
 
@@ -86,9 +87,7 @@ def _with(t: Template, known: Mapping[str, Extent]) -> Template:
     """Return a template with extents in place of symbols."""
     if isinstance(t, TensorLike):
         return TensorLike(_type(t.type.dtype, [substituted(e, known) for e in t.type.shape]), t.stop_gradient)
-    if isinstance(t, ListOf):
-        return ListOf(_with(t.element, known))
-    return Items(t.kind, tuple(_with(i, known) for i in t.items), t.keys) if isinstance(t, Items) else t
+    return t.mapped(partial(_with, known=known)) if isinstance(t, (Items, ListOf)) else t
 
 
 def gradients_reach(
@@ -202,7 +201,7 @@ def _difference(entering: Template, t: Template) -> Any:
         return ("same",)
     if isinstance(entering, TensorLike) and isinstance(t, TensorLike):
         return "open", [extent is None for extent in t.type.shape], t.stop_gradient
-    if isinstance(t, Number) and number_kind(entering) == t.kind:
+    if isinstance(t, Number) and entering.number_kind == t.kind:
         return "number", t.choices
     if isinstance(t, ListOf) and isinstance(t.element, Number):
         return "numbers", t.element.kind
@@ -221,7 +220,7 @@ def _changed(entering: Template, how: Any) -> Template:
         case "open", axes, stop if isinstance(entering, TensorLike):
             shape = [None if is_open else e for e, is_open in zip(entering.type.shape, axes, strict=True)]
             return TensorLike(_type(entering.type.dtype, shape), stop)
-        case "number", choices if (kind := number_kind(entering)) is not None:
+        case "number", choices if (kind := entering.number_kind) is not None:
             return Number(kind, choices)
         case "numbers", kind if isinstance(entering, (Items, ListOf)):
             return ListOf(Number(kind))

@@ -11,9 +11,9 @@ its own (`Items`, or `ListOf` when the length differs).
 
 from __future__ import annotations
 
-import operator
 from collections import deque
-from types import FunctionType
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from dy2st.errors import StructureError
@@ -30,10 +30,12 @@ from dy2st.ir.types import (
     Type,
     VariantType,
 )
+from dy2st.ops.control.control_flow import join
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text
+from dy2st.runtime.tracer.values.template import Meet, Template, same_constant
 from dy2st.runtime.tracer.values.trace import ValueTrace
 from dy2st.runtime.tracer.values.unbound import Undefined
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
@@ -44,8 +46,14 @@ MOST_CONSTANTS = 65
 """The same where all of them are constants, which take no room."""
 
 
-class Template:
-    """Base of the templates; they are immutable and compared by value."""
+class OfItems(Template):
+    """Base of those that have items."""
+
+    items: tuple[Template, ...]
+
+    @property
+    def children(self) -> tuple[Template, ...]:
+        return self.items
 
 
 @record(frozen=True)
@@ -54,6 +62,10 @@ class Made(Template):
 
     number: int
     content: Template
+
+    @property
+    def children(self) -> tuple[Template, ...]:
+        return (self.content,)
 
 
 @record(frozen=True)
@@ -80,12 +92,32 @@ class After(Template):
     items: tuple[Template, ...]
     then: Template
 
+    @property
+    def children(self) -> tuple[Template, ...]:
+        return (*self.items, self.then)
+
 
 @record(frozen=True)
 class Const(Template):
     """One Python object, the same every time."""
 
     object: Any
+
+    @property
+    def number_kind(self) -> str | None:
+        return type(self.object).__name__ if type(self.object) in (bool, int, float) else None
+
+    def is_like(self, other: Template) -> bool:
+        return self.number_kind is not None and self.number_kind == other.number_kind
+
+    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+        if self.number_kind is not None and self.is_like(other):
+            return Number(self.number_kind, _choices(self, other))
+        lists = [t.object for t in (self, other) if isinstance(t, Const) and isinstance(t.object, list)]
+        if len(lists) < 2 or any(map(trace.is_from_outside, lists)):
+            return None
+        first, second = (content_template(trace, trace.content(x)) for x in lists)
+        return NewList(meet(first, second))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Const) and same_constant(self.object, other.object)
@@ -114,6 +146,20 @@ class TensorLike(Template):
     type: TensorType
     stop_gradient: bool
 
+    def types(self) -> list[Type]:
+        return [self.type]
+
+    def is_like(self, other: Template) -> bool:
+        if not isinstance(other, TensorLike):
+            return False
+        return self.type.dtype is other.type.dtype and self.type.rank == other.type.rank
+
+    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+        if not isinstance(other, TensorLike) or not self.is_like(other):
+            return None
+        trace.mixed |= self.stop_gradient is not other.stop_gradient
+        return TensorLike(join(self.type, other.type), self.stop_gradient and other.stop_gradient)  # type: ignore[arg-type]
+
 
 @record(frozen=True)
 class Number(Template):
@@ -122,14 +168,47 @@ class Number(Template):
     kind: str
     choices: tuple[Any, ...] | None = None
 
+    @property
+    def number_kind(self) -> str | None:
+        return self.kind
+
+    def types(self) -> list[Type]:
+        return [ScalarType(self.kind)]
+
+    def is_like(self, other: Template) -> bool:
+        return self.kind == other.number_kind
+
+    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+        return Number(self.kind, _choices(self, other)) if self.is_like(other) else None
+
 
 @record(frozen=True)
-class Items(Template):
+class Items(OfItems):
     """A tuple, or the content of a list or dict, item by item. `kind` is the Python type, `keys` those of a dict."""
 
     kind: type
     items: tuple[Template, ...]
     keys: tuple[Any, ...] | None = None
+
+    def of(self, children: tuple[Template, ...]) -> Template:
+        return Items(self.kind, children, self.keys)
+
+    def is_of_form(self, other: Template) -> bool:
+        """Say whether another one is of the same kind and length, under the same keys."""
+        if not isinstance(other, Items) or self.kind is not other.kind or self.keys != other.keys:
+            return False
+        return len(self.items) == len(other.items)
+
+    def is_like(self, other: Template) -> bool:
+        pairs = zip(self.items, other.children, strict=False)
+        return self.is_of_form(other) and all(p == q or p.is_like(q) for p, q in pairs)
+
+    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+        if self.is_of_form(other):
+            return self.of(tuple(map(meet, self.items, other.children)))
+        if isinstance(other, Items) and self.kind is other.kind is list and self.keys == other.keys:
+            return ListOf.around([*self.items, *other.items], meet)
+        return None
 
 
 @record(frozen=True)
@@ -138,14 +217,52 @@ class NewList(Template):
 
     content: Template
 
+    @property
+    def kind(self) -> type:
+        """List, dict, set or deque: what is made anew."""
+        first = self.content.alternatives[1] if isinstance(self.content, OneOf) else self.content
+        return first.kind if isinstance(first, Items) else list
+
+    @property
+    def children(self) -> tuple[Template, ...]:
+        return (self.content,)
+
+    def of(self, children: tuple[Template, ...]) -> Template:
+        return NewList(children[0])
+
+    def is_like(self, other: Template) -> bool:
+        return isinstance(other, NewList) and self.kind is other.kind
+
+    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+        if isinstance(other, Const):
+            old = other.object
+            if type(old) is not self.kind or trace.is_from_outside(old):
+                return None
+            return NewList(meet(self.content, content_template(trace, trace.content(old))))
+        return self.of((meet(self.content, other.children[0]),)) if self.is_like(other) else None
+
 
 @record(frozen=True)
-class NewObject(Template):
+class NewObject(OfItems):
     """An instance of a user's class that is made anew: its attributes, by name."""
 
     kind: type[Any]
     names: tuple[str, ...]
     items: tuple[Template, ...]
+
+    def of(self, children: tuple[Template, ...]) -> Template:
+        return NewObject(self.kind, self.names, children)
+
+    def is_like(self, other: Template) -> bool:
+        return isinstance(other, NewObject) and self.kind is other.kind
+
+    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+        if not isinstance(other, NewObject) or not self.is_like(other):
+            return None
+        mine, theirs = (dict(zip(t.names, t.items, strict=True)) for t in (self, other))
+        names = tuple(dict.fromkeys([*mine, *theirs]))
+        items = tuple(meet(mine.get(n, Unset(n)), theirs.get(n, Unset(n))) for n in names)
+        return NewObject(self.kind, names, items)
 
 
 @record(frozen=True)
@@ -154,13 +271,46 @@ class ListOf(Template):
 
     element: Template
 
+    @classmethod
+    def around(cls, items: Sequence[Template], meet: Meet) -> ListOf:
+        """Return the template of a list of which an element is any of these."""
+        return cls(general(reduce(meet, items)))
+
+    @property
+    def children(self) -> tuple[Template, ...]:
+        return (self.element,)
+
+    def of(self, children: tuple[Template, ...]) -> Template:
+        return ListOf(children[0])
+
+    def types(self) -> list[Type]:
+        return [ListType(TupleType(()) if isinstance(self.element, (Const, Again, Given)) else packed(self.element))]
+
+    def is_like(self, other: Template) -> bool:
+        return isinstance(other, ListOf)
+
+    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+        if isinstance(other, Items) and other.kind is list:
+            return self.around([self.element, *other.items], meet)
+        return ListOf(meet(self.element, other.element)) if isinstance(other, ListOf) else None
+
 
 @record(frozen=True)
-class TextOf(Template):
+class TextOf(OfItems):
     """A text with values of the run in it: its parts (see `formatting.Part`), and what the values are."""
 
     parts: tuple[Part, ...]
     items: tuple[Template, ...]
+
+    def of(self, children: tuple[Template, ...]) -> Template:
+        return TextOf(self.parts, children)
+
+    def is_like(self, other: Template) -> bool:
+        same = isinstance(other, TextOf) and self.parts == other.parts
+        return same and all(p.is_like(q) for p, q in zip(self.items, other.children, strict=False))
+
+    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+        return self.of(tuple(map(meet, self.items, other.children))) if self.is_like(other) else None
 
 
 @record(frozen=True)
@@ -169,30 +319,15 @@ class OneOf(Template):
 
     alternatives: tuple[Template, ...]
 
+    @property
+    def children(self) -> tuple[Template, ...]:
+        return self.alternatives
 
-def same_constant(a: Any, b: Any) -> bool:
-    """Say whether two Python objects are the same constant: identical, or equal immutables of one type."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, FunctionType):
-        return _same_function(a, b)
-    if isinstance(a, float):
-        return a == b and str(a) == str(b)
-    if isinstance(a, (bool, int, str, bytes, complex, range, frozenset)):
-        return a == b
-    return type(a).__module__.startswith("dy2st.dtypes") and a is b
+    def of(self, children: tuple[Template, ...]) -> Template:
+        return OneOf(children)
 
-
-def _same_function(a: FunctionType, b: FunctionType) -> bool:
-    """Say whether a `def` that was run twice made two functions: one code, the same variables, no attributes."""
-    mine, theirs = (
-        (f.__code__, f.__globals__, *(f.__closure__ or ()), *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())
-        for f in (a, b)
-    )
-    same = len(mine) == len(theirs) and all(map(operator.is_, mine, theirs))
-    return same and not (a.__dict__ or b.__dict__)
+    def types(self) -> list[Type]:
+        return [VariantType((UNSET, *(packed(a) for a in self.alternatives[1:])))]
 
 
 def template_of(trace: ValueTrace, x: Any) -> Template:
@@ -242,28 +377,6 @@ def content_template(trace: ValueTrace, content: Any) -> Template:
     return template_of(trace, content)
 
 
-def types_of(t: Template) -> list[Type]:
-    """Return the types of the values that an object of this template is made of."""
-    if isinstance(t, (Const, Unset, Again, Given)):
-        return []
-    if isinstance(t, Made):
-        return types_of(t.content)
-    if isinstance(t, After):
-        return [x for i in (*t.items, t.then) for x in types_of(i)]
-    if isinstance(t, TensorLike):
-        return [t.type]
-    if isinstance(t, Number):
-        return [ScalarType(t.kind)]
-    if isinstance(t, (Items, NewObject, TextOf)):
-        return [x for i in t.items for x in types_of(i)]
-    if isinstance(t, NewList):
-        return types_of(t.content)
-    if isinstance(t, ListOf):
-        return [ListType(TupleType(()) if isinstance(t.element, (Const, Again, Given)) else packed(t.element))]
-    assert isinstance(t, OneOf)
-    return [VariantType((UNSET, *(packed(a) for a in t.alternatives[1:])))]
-
-
 def packed(t: Template) -> Type:
     """Return the one type of an alternative or a list element."""
     if isinstance(t, (Again, Given)):
@@ -271,7 +384,7 @@ def packed(t: Template) -> Type:
     if isinstance(t, Const):
         simple = t.object is None or isinstance(t.object, (bool, int, float, str))
         return ConstType(t.object) if simple else ConstType(f"<{type(t.object).__name__}>")
-    types = types_of(t)
+    types = t.types()
     return types[0] if len(types) == 1 and not is_taken_apart(t) else TupleType(tuple(types))
 
 
@@ -279,28 +392,29 @@ def is_taken_apart(t: Template) -> bool:
     """Say whether an object of this template is a tuple value inside of a variant or list, even if it has one part."""
     if isinstance(t, NewList):
         return isinstance(t.content, (Items, OneOf))  # no variant is itself an alternative of one
-    return isinstance(t, (Items, NewObject, TextOf))
+    return isinstance(t, OfItems)
 
 
 def holds_objects(t: Template) -> bool:
     """Say whether an object of this template is, or holds, a container or object that is made anew."""
     if isinstance(t, (NewList, NewObject)):
         return True
-    return isinstance(t, (Items, OneOf)) and any(
-        map(holds_objects, t.items if isinstance(t, Items) else t.alternatives)
-    )
+    return isinstance(t, (Items, OneOf)) and any(map(holds_objects, t.children))
 
 
-def kind_of_content(t: NewList) -> type:
-    """Return list, dict, set or deque: what is made anew."""
-    first = t.content.alternatives[1] if isinstance(t.content, OneOf) else t.content
-    return first.kind if isinstance(first, Items) else list
+def general(t: Template) -> Template:
+    """Return a template for elements of a list: constants that are numbers become numbers."""
+    if t.number_kind is not None:
+        return Number(t.number_kind)
+    return t.mapped(general) if isinstance(t, (Items, NewList)) else t
 
 
-def number_kind(t: Template) -> str | None:
-    """Return "bool", "int" or "float" where every object of this template is such a number, else None."""
-    if isinstance(t, Number):
-        return t.kind
-    if isinstance(t, Const) and type(t.object) in (bool, int, float):
-        return type(t.object).__name__
-    return None
+def _choices(a: Template, b: Template) -> tuple[Any, ...] | None:
+    """Return the values that a number which is one of two can have, None when they are too many or not known."""
+    known: list[Any] = []
+    for t in (a, b):
+        found = (t.object,) if isinstance(t, Const) else t.choices if isinstance(t, Number) else None
+        if found is None:
+            return None
+        known += [x for x in found if not any(same_constant(x, k) for k in known)]
+    return tuple(known) if len(known) < MOST_ALTERNATIVES else None

@@ -36,10 +36,8 @@ from dy2st.runtime.tracer.values.abstract import (
     content_template,
     holds_objects,
     is_taken_apart,
-    kind_of_content,
     packed,
     template_of,
-    types_of,
 )
 from dy2st.runtime.tracer.values.container_classes import is_of_users_class
 from dy2st.runtime.tracer.values.join import place, same_form
@@ -85,7 +83,7 @@ def encode(trace: ValueTrace, x: Any, t: Template) -> list[Value]:
 
 
 def _encode_list(trace: ValueTrace, x: Any, t: ListOf) -> Value:
-    kind = trace.builder.named(types_of(t)[0])
+    kind = trace.builder.named(t.types()[0])
     if isinstance(x, SymbolicList):
         if x.element == t.element:
             return trace.builder.use(x.value)
@@ -110,7 +108,7 @@ def pack(trace: ValueTrace, x: Any, t: Template) -> Value:
 
 
 def _encode_variant(trace: ValueTrace, x: Any, t: OneOf) -> Value:
-    b, kind = trace.builder, trace.builder.named(types_of(t)[0])
+    b, kind = trace.builder, trace.builder.named(t.types()[0])
     if not any(isinstance(a, Const) and a.object is x for a in t.alternatives) and not is_of_users_class(x):
         content = trace.content(x)
         x = content if isinstance(content, Variant) else x
@@ -125,7 +123,7 @@ def _encode_variant(trace: ValueTrace, x: Any, t: OneOf) -> Value:
 
 
 def _new_variant(trace: ValueTrace, x: Any, t: OneOf, tag: int) -> Value:
-    b, kind = trace.builder, trace.builder.named(types_of(t)[0])
+    b, kind = trace.builder, trace.builder.named(t.types()[0])
     values = encode(trace, x, t.alternatives[tag])
     if is_taken_apart(t.alternatives[tag]):
         values = [b.emit("tuple_new", values)]
@@ -152,7 +150,7 @@ def _place_of(trace: ValueTrace, x: Any, t: OneOf) -> int:
     for i, one in enumerate(t.alternatives):  # what a branch made is known by its type alone
         if isinstance(one, NewObject) and type(x) is one.kind:
             return i
-        if isinstance(one, NewList) and type(x) is kind_of_content(one):
+        if isinstance(one, NewList) and type(x) is one.kind:
             return i
     kinds = [list if isinstance(a, ListOf) else a.kind for a in t.alternatives if isinstance(a, (Items, ListOf))]
     is_content = not isinstance(x, tuple) and any(isinstance(x, kind) for kind in kinds)
@@ -173,7 +171,7 @@ def decode(trace: ValueTrace, values: Iterator[Value], t: Template) -> Any:
         return _rebuild(t, [decode(trace, values, i) for i in t.items])
     if isinstance(t, NewList):
         content = decode(trace, values, t.content)
-        fresh: Any = kind_of_content(t)()
+        fresh: Any = t.kind()
         trace.store(fresh, content)
         return fresh
     if isinstance(t, NewObject):
@@ -205,7 +203,7 @@ def unpack(trace: ValueTrace, value: Value, t: Template) -> Any:
 def alternative(trace: ValueTrace, variant: Variant, tag: int) -> Any:
     """Return what a variant is under `tag`; a run in which it is something else raises there."""
     template = variant.alternatives[tag]
-    if not types_of(template) and not holds_objects(template):
+    if not template.types() and not holds_objects(template):
         return decode(trace, iter(()), template)
     name = getattr(variant.alternatives[0], "name", "")
     message = f"cannot access local variable '{name}' where it is not associated with a value"
