@@ -88,7 +88,15 @@ def check(options: argparse.Namespace) -> int:
         "ruff format": ("-m", "ruff", "format", "--check", "."),
         "basedpyright": ("-m", "basedpyright"),
         "layering": ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_layering.py"),
-        "counts": ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_counts.py"),
+        "counts": (
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "tests/test_counts.py",
+            "tests/test_tracer_counts.py",
+        ),
     }
     held = [_report(title, command) for title, command in parts.items()]
     return 0 if all(held) else 1
