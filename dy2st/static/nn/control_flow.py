@@ -237,7 +237,7 @@ def _either(pred: Any, then: Branch, other: Branch) -> Branch:
     return lambda: cond(pred, then, other)
 
 
-def _converted(trace: Trace, function: Callable[..., Any] | None) -> Callable[..., Any]:
+def _converted(trace: Trace | None, function: Callable[..., Any] | None) -> Callable[..., Any]:
     if function is None:
         return _nothing
     return function if trace is None else trace.convert(function)

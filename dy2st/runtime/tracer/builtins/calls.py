@@ -7,7 +7,7 @@ import functools
 import types
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 from dy2st.errors import NeedsPythonValue
 from dy2st.ir.context import current
@@ -78,7 +78,7 @@ def callable_for(trace: Trace, f: Any) -> Callable[..., Any]:
 def _call_of(trace: Trace, f: Any) -> Callable[..., Any]:
     """Return the call of a function of the user's in its converted form."""
     if f.__code__.co_filename == contextlib.__file__ and hasattr(f, "__wrapped__"):  # @contextmanager
-        managers = contextlib.contextmanager(trace.convert(cast(Any, f).__wrapped__))
+        managers = contextlib.contextmanager(trace.convert(f.__wrapped__))
         return functools.partial(_new_manager, trace, managers)
     if is_of_dataclass(f):
         return functools.partial(init_of_dataclass, trace, f)
