@@ -35,6 +35,20 @@ def test_special_numbers(dtype):
     same_natively(lambda x: (*paddle.topk(x, 3), *paddle.topk(x, 5, largest=False)), x)
 
 
+@pytest.mark.parametrize("size", [2, 5, 40, 600])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_zeros_of_both_signs_stay_in_order(monkeypatch, size, dtype, rng):
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+    values = np.array([0.0, -0.0, 1.0, -2.0], dtype)[rng.integers(0, 4, (3, size))]
+    values[:, :2] = 0.0, -0.0
+    for axis in (0, 1):
+        static = paddle.jit.to_static(orders(axis))
+        for x in (paddle.to_tensor(values), paddle.to_tensor(-values)):
+            for found, wanted in zip(static(x), orders(axis)(x), strict=True):
+                assert found.numpy().tobytes() == wanted.numpy().tobytes()
+                assert static.program_cache
+
+
 def test_the_ends_of_whole_numbers():
     same_natively(orders(0), np.array([0, -(2**63), 2**63 - 1, -1, 1, 2**63 - 1, -(2**63)]))
 
