@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.runtime.backends.cpu.compile_link.target import Target, current_target
-from dy2st.runtime.backends.cpu.libm import FORMULAS, function, strict_function
+from dy2st.runtime.backends.cpu.libm import function, load_formulas, strict_function
 from dy2st.runtime.backends.cpu.libm.target_overrides import better_definitions
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 from tests.runtime.backends.cpu.accuracy import BINARY, BY_MPMATH, EXACT, IN_FLOAT64, UNARY, numbers, pairs, within
@@ -61,7 +61,7 @@ TWO_OPERANDS = 1_000_000
 
 def main() -> None:
     target = current_target()
-    names = sys.argv[1:] or sorted(FORMULAS)
+    names = sys.argv[1:] or sorted(load_formulas())
     print(HEAD.format(f32=COUNTS["f32"], f64=COUNTS["f64"], mpmath=BY_MPMATH_COUNT, two=4 * TWO_OPERANDS, timed=TIMED,
                       bytes=target.vector_bytes, table=TABLE))  # fmt: skip
     rows(names, function, target)

@@ -25,6 +25,7 @@ assert ops.__file__  # importing it fills the registry
 # Modules whose names are names of something else that an op is called like, and what they are.
 OTHER_NAMES = {
     "dy2st/shapes.py": "functions of extents",
+    "dy2st/ir/traits.py": "ways to combine",
     "dy2st/functions/inplace.py": "public functions",
     "dy2st/nn/clip.py": "settings",
     "dy2st/runtime/tracer/builtins/builtins.py": "Python's functions",

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ops.control.lists import ListGet
+from dy2st.ops.control.optional import VariantGet
 from dy2st.passes.core.effects import Effects
 from dy2st.passes.loops.licm import hoist_out_of_loops
 from dy2st.passes.simplify.dce import RemoveDeadCode
-
-READS = ("variant_get", "list_get")
 
 
 class SureReads(Effects):
     """Judge operations of a backward Program, where reads of optionals and lists never fail."""
 
     def both(self, operation: Operation) -> tuple[bool, bool]:
-        return (False, False) if operation.name in READS else super().both(operation)
+        return (False, False) if isinstance(operation.op, (VariantGet, ListGet)) else super().both(operation)
 
 
 class KnownCalls(Effects):

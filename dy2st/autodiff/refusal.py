@@ -9,6 +9,7 @@ from dy2st.errors import StructureError
 from dy2st.ir.location import error_at
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ops.core.base import Op
+from dy2st.ops.core.constant import Detach
 
 
 def no_rule(operation: Operation) -> StructureError:
@@ -33,7 +34,7 @@ def where_it_ends(block: Block, root: Value, ends: Collection[Value]) -> Operati
         if not any(flags):
             users = (o for o in block.operations if o in leading and operation.results[0] in o.operands)
             after = next(users, operation)  # what needs no gradient takes its operands detached
-            return operation if operation.name != "detach" or _has_derivative(after) else after
+            return operation if not isinstance(operation.op, Detach) or _has_derivative(after) else after
         active.update(v for v, on in zip(operation.results, flags, strict=True) if on)
     return None
 

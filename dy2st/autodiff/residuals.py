@@ -21,6 +21,9 @@ from dy2st.ir.opdef import OpDef, lookup
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.ops.control.control_flow import outward, visible_symbols
+from dy2st.ops.core.constant import Cast
+from dy2st.ops.indexing.getitem import Index
+from dy2st.ops.shape.shape import DimOf
 from dy2st.shapes import Dim, Extent, symbol
 
 CHEAP = frozenset(("dim", "broadcast", "full", "transpose", "expand_dims", "zeros_like", "ones_like"))
@@ -80,14 +83,14 @@ class BackwardBuilder(Builder):
         if made is None or not made.operands or made.operands[0].block is not self.source.block:
             return False
         before, after = made.operands[0].type, value.type
-        if made.name == "cast" and isinstance(before, TensorType) and isinstance(after, TensorType):
+        if isinstance(made.op, Cast) and isinstance(before, TensorType) and isinstance(after, TensorType):
             return before.dtype.itemsize < after.dtype.itemsize
         return made.name in VIEWS
 
     def _is_part(self, value: Value) -> bool:
         """Say whether a value is a part, at places that are known here, of a tensor that need not be kept for it."""
         made = value.operation
-        if made is None or made.name != "index" or not made.op.makes_view(**made.attributes):  # type: ignore[attr-defined]
+        if made is None or not isinstance(made.op, Index) or not made.op.makes_view(**made.attributes):  # type: ignore[attr-defined]
             return False
         whole, *places = made.operands
         return self._at_hand(whole) and all(v in self.entering or v in self._again for v in places)
@@ -141,7 +144,7 @@ class BackwardBuilder(Builder):
         raises = made.op.can_raise([v.type for v in made.operands], made.attributes)
         if depth == 0 or raises or not (made.name.startswith("scalar_") or made.name in CHEAP):
             return False
-        if made.name == "dim":  # a number is kept in place of the tensor that it is told of
+        if isinstance(made.op, DimOf):  # a number is kept in place of the tensor that it is told of
             return self._told_outside(value.type) or self._at_hand(made.operands[0])
         return all(v.block is self.source.block and self._invariant(v, depth - 1) for v in made.operands)
 

@@ -19,11 +19,8 @@ from dy2st.autodiff.cotangents import branch_on, may_miss, payload_of, set_flag
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import TensorType, VariantType
+from dy2st.ops.core.constant import Constant, Full
 from dy2st.ops.core.transpose_helpers import zeros_of
-
-SCATTERS = ("index_add", "take_add", "scatter_nd_add")
-"""The cotangents of ops that read part of a tensor; those name theirs as `adds`."""
-
 
 Functions = dict[str, Block] | None
 
@@ -57,7 +54,7 @@ def pour(b: Builder, so_far: Value | None, ct: Value, operand: Value, made: Sequ
     if not may_miss(so_far, operand) or not isinstance(so_far.type, VariantType):
         return _rebase(scatter, so_far)
     base = scatter.operands[0]
-    if scatter.name not in SCATTERS or so_far.type.alternatives[1] != base.type or not _is_zeros(base):
+    if not scatter.op.accumulates or so_far.type.alternatives[1] != base.type or not _is_zeros(base):
         return False
     then, other = b.child(), b.child()
     found = branch_on(b, set_flag(b, so_far), then, other, [payload_of(then, so_far, operand)],
@@ -70,7 +67,7 @@ def pour(b: Builder, so_far: Value | None, ct: Value, operand: Value, made: Sequ
 
 
 def _rebase(scatter: Operation, base: Value) -> bool:
-    if scatter.name not in SCATTERS or scatter.operands[0].type != base.type or not _is_zeros(scatter.operands[0]):
+    if not scatter.op.accumulates or scatter.operands[0].type != base.type or not _is_zeros(scatter.operands[0]):
         return False
     scatter.operands[0] = base
     return True
@@ -78,7 +75,7 @@ def _rebase(scatter: Operation, base: Value) -> bool:
 
 def _is_zeros(value: Value) -> bool:
     made = value.operation
-    if made is None or made.name != "full" or not isinstance(value.type, TensorType):
+    if made is None or not isinstance(made.op, Full) or not isinstance(value.type, TensorType):
         return False
     constant = made.operands[0].operation
-    return constant is not None and constant.name == "constant" and not np.any(constant.attributes["value"])
+    return constant is not None and isinstance(constant.op, Constant) and not np.any(constant.attributes["value"])

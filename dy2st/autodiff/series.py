@@ -28,6 +28,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ScalarType, TensorType, is_differentiable, tangent_type
 from dy2st.ops.core.base import Op
+from dy2st.ops.elementwise.arithmetic import Div
 from dy2st.shapes import Dim, symbol
 
 Coefficients = list[Value | None]
@@ -131,7 +132,7 @@ class Results:
             return [None] * len(self._found[0])
         outs = cast("Sequence[Value]", self._found[0])
         on = [i for i, x in enumerate(self.operands) if x.active]
-        if self.op.name == "div" and 1 in on:
+        if isinstance(self.op, Div) and 1 in on:
             return [self._quotient(k)]
         if _linear_together(self.op, on, self.operands, outs):
             return self._conformed(self._coefficientwise(k, outs), outs)

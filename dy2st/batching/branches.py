@@ -20,6 +20,7 @@ from dy2st.batching.pushing import Batcher, NotStackable, rule
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import INT, ListType, ScalarType, TensorType, Type, VariantType, is_optional, payload
+from dy2st.ops.control.optional import OptionalAdd, VariantOrZeros
 from dy2st.ops.core.transpose_helpers import zeros
 
 
@@ -127,7 +128,7 @@ def _counts_as_zero(at: Batcher, result: Value) -> bool:
     if not is_optional(result.type) or not isinstance(kind, TensorType) or not known_outside(at.b, kind):
         return False
     users = [one for one in at.source.operations if result in one.operands]
-    return result not in at.source.results and all(one.name in ("optional_add", "variant_or_zeros") for one in users)
+    return result not in at.source.results and all(isinstance(one.op, (OptionalAdd, VariantOrZeros)) for one in users)
 
 
 def mask_of(at: Batcher, predicate: Lane) -> Value:

@@ -12,6 +12,12 @@ from dy2st.batching.pushing import Batcher, rule
 from dy2st.batching.rules import Lanes, stacked
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ScalarType, Type
+from dy2st.ops.control.list_cotangents import ListAccumulate, ListPut
+from dy2st.ops.control.list_slicing import ListInsert
+from dy2st.ops.control.list_stack import ListConcatTangent, ListExtents, ListSplit
+from dy2st.ops.control.lists import ListAppend, ListNew, ListSet
+from dy2st.ops.control.optional import VariantNew
+from dy2st.ops.control.tuples import TupleNew
 
 TOLD = ("list_len", "list_index", "list_popped", "list_bounds", "variant_tag")
 """Ops whose results are numbers that all lanes share."""
@@ -22,8 +28,8 @@ def _is_place(operation: Operation, i: int) -> bool:
     kind = operation.operands[i].type
     if not isinstance(kind, ScalarType):
         return False
-    return operation.name not in ("list_new", "list_append", "variant_new", "tuple_new") and not (
-        operation.name in ("list_set", "list_insert", "list_put", "list_accumulate") and i == 2
+    return not isinstance(operation.op, (ListAppend, ListNew, TupleNew, VariantNew)) and not (
+        isinstance(operation.op, (ListAccumulate, ListInsert, ListPut, ListSet)) and i == 2
     )
 
 
@@ -87,11 +93,11 @@ def along_axis(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | 
     """Elements end to end along an axis, which the lanes have at the same places."""
     operands: list[Value] = []
     for i, lane in enumerate(lanes):
-        extents = operation.name in ("list_concat_tangent", "list_split") and i == 1
+        extents = isinstance(operation.op, (ListConcatTangent, ListSplit)) and i == 1
         if extents and not lane.shared:
             return None
         operands.append(lane.value if extents else at.stacked(lane))
     attributes = {k: _told(at, v) for k, v in operation.attributes.items()}
     attributes["axis"] += 1
     made = at.b.operation(operation.op, operands, attributes).results
-    return [Lane(made[0], Form.SHARED if operation.name == "list_extents" else Form.STACKED)]
+    return [Lane(made[0], Form.SHARED if isinstance(operation.op, ListExtents) else Form.STACKED)]

@@ -8,6 +8,7 @@ from dy2st.autodiff.cotangents import close_cond
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ConstType, ListType, ScalarType, TensorType, TupleType, Type, UnsetType, VariantType
+from dy2st.ops.control.lists import ListNew
 
 Leaf = Callable[[Builder, Value, Type], Value]
 """Emit what becomes of a tensor or number; the type is that which it has in one lane."""
@@ -35,7 +36,7 @@ class Rebuilder:
     def _list(self, b: Builder, value: Value, kind: ListType) -> Value:
         made, of = value.operation, self.target(kind)
         empty = b.emit("list_new", [], {"type": of})
-        if made is not None and made.name == "list_new" and not made.operands:
+        if made is not None and isinstance(made.op, ListNew) and not made.operands:
             return empty
         body = b.child()
         i, so_far = body.argument(INT), body.argument(of)

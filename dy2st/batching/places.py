@@ -15,6 +15,7 @@ from dy2st.batching.rules import Lanes, again, stacked
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.core.index_spec import Item, Spec, indexed_shape
+from dy2st.ops.indexing.getitem import Index, IndexLast
 
 WHOLE: Item = ("slice", None, None, None)
 ADVANCED = ("int", "tensor", "mask")
@@ -55,8 +56,8 @@ def _brackets(at: Batcher, operation: Operation, lanes: Lanes, places: Lanes, va
     if any(item[0] == "mask" or (item[0] == "slice" and "?" in item) for item in spec):
         return None
     items, given = _with_lanes(at, spec, of, places, layout.rank)
-    read = operation.name in ("index", "index_last")
-    if read and lanes[0].shared and operation.name == "index":
+    read = isinstance(operation.op, (Index, IndexLast))
+    if read and lanes[0].shared and isinstance(operation.op, Index):
         made = at.b.emit("index", [lanes[0].value, *given[1:]], {"spec": items[1:]})
         return stacked(moved(at.b, made, layout.first, 0))
     x = at.stacked(lanes[0])

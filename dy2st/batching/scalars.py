@@ -12,6 +12,7 @@ from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType
+from dy2st.ops.control.scalar_unary import ScalarNot
 
 ARITHMETIC = {
     "scalar_add": "add",
@@ -85,7 +86,7 @@ def bits(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
 def truth(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
     """Truth and its negation."""
     value = at.b.cast(lanes[0].value, dtype=bool_)
-    return stacked(at.b.logical_not(value) if operation.name == "scalar_not" else value)
+    return stacked(at.b.logical_not(value) if isinstance(operation.op, ScalarNot) else value)
 
 
 @rule("scalar_int")

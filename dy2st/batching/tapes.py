@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType
+from dy2st.ops.control.lists import ListAppend, ListGet, ListNew
+from dy2st.ops.control.scalar import ScalarAdd
 from dy2st.passes.simplify.constant_fold import constant_of
 
 
@@ -21,12 +23,12 @@ def is_written_tape(block: Block, operation: Operation, i: int) -> bool:
     body, offset = operation.blocks[0], int(operation.op.is_counted)
     argument, leaving = body.arguments[offset + i], body.results[1 - offset + i]
     made = leaving.operation
-    if not isinstance(argument.type, ListType) or made is None or made.name != "list_append":
+    if not isinstance(argument.type, ListType) or made is None or not isinstance(made.op, ListAppend):
         return False
     if operation.attributes.get("reverse"):  # a lane that turns less often begins later: its elements are the last
         return False
     empty = operation.operands[1 + i].operation
-    if empty is None or empty.name != "list_new" or empty.operands or made.operands[0] is not argument:
+    if empty is None or not isinstance(empty.op, ListNew) or empty.operands or made.operands[0] is not argument:
         return False
     if len(_users(body, argument)) != 1 or _users(body, leaving) or body.results.count(leaving) != 1:
         return False
@@ -44,7 +46,8 @@ def is_read_tape(operation: Operation, at: int) -> bool:
     if not isinstance(argument.type, ListType) or argument in body.results:
         return False
     return all(
-        user.name == "list_get" and place == 0 and user.operands[1] is turn for user, place in _users(body, argument)
+        isinstance(user.op, ListGet) and place == 0 and user.operands[1] is turn
+        for user, place in _users(body, argument)
     )
 
 
@@ -61,7 +64,7 @@ def _counts(loop: Operation, number: Value) -> bool:
         return False
     i, body = loop.results.index(number), loop.blocks[0]
     made = body.results[1 + i].operation
-    if made is None or made.name != "scalar_add" or made.operands[0] is not body.arguments[i]:
+    if made is None or not isinstance(made.op, ScalarAdd) or made.operands[0] is not body.arguments[i]:
         return False
     return constant_of(made.operands[1]) == 1 and constant_of(loop.operands[1 + i]) == 0
 

@@ -13,6 +13,8 @@ from dy2st.batching.lanes import Lane, moved, tells
 from dy2st.batching.pushing import Batcher, rule
 from dy2st.batching.rules import Lanes, again, stacked
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.nn.conv import Conv
+from dy2st.ops.reduce.normalization import BatchNormInfer
 from dy2st.shapes import Extent
 
 BATCH, CHANNELS, FILTERS = 0, 1, 0
@@ -79,7 +81,7 @@ def conv(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
         return None
     if w.shared:
         return _emit(at, operation, [folded(at, x.value, BATCH), w.value], dims, BATCH, [BATCH])
-    if x.shared and operation.name == "conv" and operation.attributes["groups"] == 1:
+    if x.shared and isinstance(operation.op, Conv) and operation.attributes["groups"] == 1:
         return _emit(at, operation, [x.value, folded(at, w.value, FILTERS)], dims, BATCH, [CHANNELS])
     return _grouped(at, operation, [folded(at, at.stacked(x), CHANNELS), folded(at, w.value, FILTERS)], dims, CHANNELS)
 
@@ -106,7 +108,7 @@ def _grouped(at: Batcher, operation: Operation, operands: Sequence[Value], dims:
 @rule("batch_norm_train", "batch_norm_infer")
 def batch_norm(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
     """Each lane has channels of its own."""
-    if operation.name == "batch_norm_infer" and all(lane.shared for lane in lanes[1:]):
+    if isinstance(operation.op, BatchNormInfer) and all(lane.shared for lane in lanes[1:]):
         return again(at, operation, [lane.value for lane in lanes], axis=operation.attributes["axis"] + 1)
     axis = operation.attributes["axis"]
     operands = [folded(at, at.stacked(lane), axis if i == 0 else 0) for i, lane in enumerate(lanes)]

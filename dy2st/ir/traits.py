@@ -6,7 +6,9 @@ are always right: what an op does not claim is not made use of.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+Monoid = Literal["", "add", "mul", "max", "min", "and", "or"]
 
 
 class Traits:
@@ -35,10 +37,20 @@ class Traits:
     """The op does something that is seen outside (print, host call): ordered, never deleted or merged."""
     random: ClassVar[bool] = False
     """The first two operands are the generator's seed and draw number."""
+    random_elementwise: ClassVar[bool] = False
+    """Random, and each element is drawn by itself."""
 
     # ---- memory
     is_view: ClassVar[bool] = False
     """The result shares the first operand's memory in eager mode; then the op has `unview`."""
+    is_identity: ClassVar[bool] = False
+    """The result is the first operand, with other properties."""
+    renames: ClassVar[bool] = False
+    """In native code the result is the first operand's memory under another name."""
+    rewraps: ClassVar[bool] = False
+    """The result is the first operand, put into a variant or taken out of it."""
+    writes: ClassVar[int | None] = None
+    """The number of the operand that is written into part of the first one."""
     fresh: ClassVar[bool] = False
     """Results are always new arrays that share no memory with operands, so a plan may write over them when they die."""
 
@@ -49,10 +61,26 @@ class Traits:
     """The operands may be exchanged, to the same bits."""
     is_constant: ClassVar[bool] = False
     """The result is the attribute `value`."""
+    is_reshape: ClassVar[bool] = False
+    """The result has the first operand's elements in the same order, under another shape."""
+    is_data_movement: ClassVar[bool] = False
+    """Shapes and attributes alone say where elements of the operands go; none is computed."""
+    is_gather: ClassVar[bool] = False
+    """The result has elements of the first operand, at places that the other operands or an attribute name."""
+    accumulates: ClassVar[bool] = False
+    """The second operand is added to the first, at places: the cotangent of a gather."""
     splat: ClassVar[int | None] = None
     """The number that all elements of the result are; None for an op where that is not so."""
+    is_contraction: ClassVar[bool] = False
+    """Products of many elements are added up: matrix products, convolutions, attention."""
     superlinear: ClassVar[bool] = False
     """One may take a second: products, windows, sorting, factorizations cost many times what their elements count."""
     native_in_eager: ClassVar[bool] = False
     """Eager mode runs native code on large arrays: NumPy takes several passes, or has no function for it."""
     differentiable: ClassVar[bool] = True
+    monoid: ClassVar[Monoid] = ""
+    """What a reduction combines elements by: add, mul, max, min, and, or."""
+    long_latency: ClassVar[bool] = False
+    """One instruction of many cycles: a division, a root."""
+    formula: ClassVar[str] = ""
+    """The module of the native math library that has a formula of the op's name, for operands of floats."""

@@ -17,6 +17,7 @@ from dy2st.ir.location import Location
 from dy2st.ir.printer import label, operation_to_text, value_names
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.shape.shape import DimOf
 from dy2st.records import field, record
 from dy2st.viz.layers import arrange
 from dy2st.viz.panels import Edge, Node, Panel, count
@@ -95,7 +96,7 @@ class _PanelOfBlock:
             return set(self.source.operations)
         shown = {o for o in self.source.operations if o.name not in PLUMBING}
         used = {v for o in shown for v in o.operands} | set(self.source.results)
-        return shown | {o for o in self.source.operations if o.name == "dim" and used.intersection(o.results)}
+        return shown | {o for o in self.source.operations if isinstance(o.op, DimOf) and used.intersection(o.results)}
 
     def draw(self, known: Names) -> None:
         for argument in self.source.arguments:

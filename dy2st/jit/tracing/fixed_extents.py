@@ -19,6 +19,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.jit.guards.call_signature import Flattened
+from dy2st.ops.shape.shape import DimOf
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -73,7 +74,7 @@ class InputExtents:
             operation = value.operation
             if extent is not None and (symbols := symbols_in(extent)) <= self.places.keys():
                 found |= symbols
-            elif operation is not None and operation.name == "dim":
+            elif operation is not None and isinstance(operation.op, DimOf):
                 more = self._behind_shape(operation.operands[0])
                 found, known = found | more, known and bool(more)
             elif operation is not None and not operation.blocks:

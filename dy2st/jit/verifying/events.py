@@ -19,6 +19,7 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program
 from dy2st.ir.types import TensorType
 from dy2st.ops.control.host_call import Host
+from dy2st.ops.control.optional import Unreachable
 from dy2st.ops.core.base import Op
 from dy2st.records import field, record
 from dy2st.runtime.eager import binary_fast_path, dispatch
@@ -111,7 +112,7 @@ def _watch(block: Block, events: list[Event]) -> None:
         for inner in operation.blocks:
             _watch(inner, events)
         seen = [v for v in operation.results if isinstance(v.type, TensorType)]
-        if seen and not operation.blocks and not operation.op.is_call and operation.name != "unreachable":
+        if seen and not operation.blocks and not operation.op.is_call and not isinstance(operation.op, Unreachable):
             host = Host(_Noting(operation, events))
             operations.append(Operation(lookup("host_call"), seen, {"host": host, "types": ()}, [], operation.location))
     block.operations[:] = operations

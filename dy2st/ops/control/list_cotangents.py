@@ -86,6 +86,7 @@ class ListPut(_SetSlot):
     """A tangent list with slot i set."""
 
     name = "list_put"
+    writes = 2
 
     def joined(self, held: Any, item: Any) -> Any:
         return item

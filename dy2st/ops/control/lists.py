@@ -147,6 +147,7 @@ class ListSet(Op):
     """The list with element number i replaced; IndexError outside."""
 
     name = "list_set"
+    writes = 2
     may_raise = True
 
     def infer(self, items: ListType, i: ScalarType, item: Type) -> Type:

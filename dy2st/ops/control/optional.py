@@ -35,6 +35,7 @@ class VariantNew(Op):
     """A variant of `type` whose alternative number `tag` is the operand (no operand for unset and constants)."""
 
     name = "variant_new"
+    rewraps = True
     attributes = ("type", "tag")
     linear_in = (0,)
 
@@ -83,6 +84,7 @@ class VariantGet(Op):
     """The payload of a variant whose tag must be `tag`; `message` is what UnboundLocalError says when it is not."""
 
     name = "variant_get"
+    rewraps = True
     attributes = ("tag", "message")
     may_raise = True
     linear_in = (0,)
@@ -147,6 +149,7 @@ class VariantCotangent(Op):
     """The optional payload of a variant cotangent: there when its tag is `tag`, else unset."""
 
     name = "variant_ct"
+    rewraps = True
     attributes = ("tag",)
     linear_in = (0,)
 
@@ -169,6 +172,7 @@ class VariantWrap(Op):
     """An optional as a wider variant of `type`: its payload becomes alternative `tag`, unset stays unset (0)."""
 
     name = "variant_wrap"
+    rewraps = True
     attributes = ("type", "tag")
     linear_in = (0,)
 
@@ -190,6 +194,7 @@ class VariantCast(Op):
     """A variant as a variant of `type`; alternative k becomes number `tags[k]`."""
 
     name = "variant_cast"
+    rewraps = True
     attributes = ("type", "tags")
     linear_in = (0,)
 

@@ -38,6 +38,7 @@ class Full(Op):
     """A tensor of `shape` (a template: None where a scalar operand gives the extent) filled with a 0-D tensor."""
 
     name = "full"
+    is_data_movement = True
     attributes = ("shape",)
     may_raise = True
     fresh = True
@@ -107,6 +108,9 @@ class Detach(Op):
     """The operand itself, through which no derivative flows."""
 
     name = "detach"
+    renames = True
+    is_identity = True
+    is_data_movement = True
     differentiable = False
     is_view = True
 
@@ -131,6 +135,9 @@ class Renew(Op):
     """
 
     name = "renew"
+    renames = True
+    is_identity = True
+    is_data_movement = True
 
     def infer(self, new: Type, old: Type) -> Type:
         if new != old:

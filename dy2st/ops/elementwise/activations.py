@@ -26,6 +26,7 @@ class Sigmoid(Unary):
     """1 / (1 + e ** -x); derivative s * (1 - s)."""
 
     name = "sigmoid"
+    formula = "activations"
     defined_on = "fc"
 
     def eval(self, xp: Any, x: Any) -> Any:
@@ -39,6 +40,7 @@ class LogSigmoid(Unary):
     """log(sigmoid(x)) without underflow; derivative sigmoid(-x)."""
 
     name = "log_sigmoid"
+    formula = "activations"
     defined_on = "f"
 
     def eval(self, xp: Any, x: Any) -> Any:
@@ -52,6 +54,7 @@ class Silu(Unary):
     """x * sigmoid(x), also called swish."""
 
     name = "silu"
+    formula = "activations"
     defined_on = "fc"
 
     def eval(self, xp: Any, x: Any) -> Any:
@@ -66,6 +69,7 @@ class Softplus(Elementwise):
     """log(1 + e ** (beta * x)) / beta, and x itself where beta * x is above `threshold`."""
 
     name = "softplus"
+    formula = "activations"
     defined_on = "f"
     attributes = ("beta", "threshold")
     fresh = True
@@ -94,6 +98,7 @@ class Gelu(Elementwise):
     """
 
     name = "gelu"
+    formula = "erf"
     defined_on = "f"
     attributes = ("approximate",)
     fresh = True

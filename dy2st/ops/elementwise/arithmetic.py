@@ -96,6 +96,7 @@ class Div(Ufunc):
     """x / y of floats or complex numbers."""
 
     name = "div"
+    long_latency = True
     defined_on = "fc"
     function = "true_divide"
     arity = 2
@@ -134,6 +135,7 @@ class Reciprocal(Unary):
     """1 / x."""
 
     name = "reciprocal"
+    long_latency = True
     defined_on = "fc"
     function = "reciprocal"
     domain = (0.5, 2.0)

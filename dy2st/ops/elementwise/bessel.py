@@ -71,6 +71,7 @@ class I0E(Unary):
     """The modified Bessel function of order 0 times e ** -|x|."""
 
     name = "i0e"
+    formula = "bessel"
     defined_on = "f"
 
     def eval(self, xp: Any, x: Any) -> Any:
@@ -86,6 +87,7 @@ class I1E(Unary):
     """The modified Bessel function of order 1 times e ** -|x|."""
 
     name = "i1e"
+    formula = "bessel"
     defined_on = "f"
 
     def eval(self, xp: Any, x: Any) -> Any:

@@ -29,6 +29,7 @@ class FloorDiv(_Whole):
     """floor(x / y), as Python's `//`; its derivative is zero."""
 
     name = "floordiv"
+    formula = "division"
     function = "floor_divide"
     differentiable = False
 
@@ -37,6 +38,7 @@ class Mod(_Whole):
     """x - y * floor(x / y), as Python's `%`: the result has the divisor's sign."""
 
     name = "mod"
+    formula = "division"
     function = "remainder"
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
@@ -48,6 +50,7 @@ class FMod(_Whole):
     """x - y * trunc(x / y), as C's fmod: the result has the dividend's sign."""
 
     name = "fmod"
+    formula = "division"
     function = "fmod"
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],

@@ -124,6 +124,7 @@ class Erf(Unary):
     """erf(x) = 2 / sqrt(pi) times the integral of e ** -t**2 from 0 to x."""
 
     name = "erf"
+    formula = "erf"
     defined_on = "f"
 
     def eval(self, xp: Any, x: Any) -> Any:
@@ -137,6 +138,7 @@ class ErfInv(Unary):
     """The x whose erf is y; derivative sqrt(pi) / 2 * e ** x**2."""
 
     name = "erfinv"
+    formula = "erf"
     defined_on = "f"
     domain = (-0.8, 0.8)
     singular = True

@@ -13,6 +13,7 @@ class Exp(Unary):
     """e ** x."""
 
     name = "exp"
+    formula = "exp"
     defined_on = "fc"
     function = "exp"
 
@@ -24,6 +25,7 @@ class Expm1(Unary):
     """e ** x - 1, exact also near 0."""
 
     name = "expm1"
+    formula = "exp"
     defined_on = "fc"
     function = "expm1"
 
@@ -35,6 +37,7 @@ class Exp2(Unary):
     """2 ** x."""
 
     name = "exp2"
+    formula = "exp"
     defined_on = "fc"
     function = "exp2"
 
@@ -46,6 +49,7 @@ class Log(Unary):
     """The natural logarithm; -inf at 0, NaN below."""
 
     name = "log"
+    formula = "log"
     defined_on = "fc"
     function = "log"
     domain = (0.5, 2.0)
@@ -59,6 +63,7 @@ class Log1p(Unary):
     """log(1 + x), exact also near 0."""
 
     name = "log1p"
+    formula = "log"
     defined_on = "fc"
     function = "log1p"
     domain = (-0.5, 2.0)
@@ -72,6 +77,7 @@ class Log2(Unary):
     """The logarithm to base 2."""
 
     name = "log2"
+    formula = "log"
     defined_on = "fc"
     function = "log2"
     domain = (0.5, 2.0)
@@ -85,6 +91,7 @@ class Log10(Unary):
     """The logarithm to base 10."""
 
     name = "log10"
+    formula = "log"
     defined_on = "fc"
     function = "log10"
     domain = (0.5, 2.0)

@@ -155,6 +155,7 @@ class LGamma(Unary):
     """log |Gamma(x)|; derivative digamma."""
 
     name = "lgamma"
+    formula = "gamma"
     defined_on = "f"
     domain = (0.5, 4.0)
     singular = True
@@ -174,6 +175,7 @@ class Digamma(Unary):
     """The derivative of lgamma."""
 
     name = "digamma"
+    formula = "gamma"
     defined_on = "f"
     domain = (0.5, 4.0)
     singular = True

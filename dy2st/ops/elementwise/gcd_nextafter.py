@@ -38,6 +38,7 @@ class NextAfter(Ufunc):
     """The float next to x in the direction of y."""
 
     name = "nextafter"
+    formula = "rounding"
     defined_on = "f"
     function = "nextafter"
     arity = 2

@@ -21,6 +21,7 @@ class Pow(Elementwise):
     """
 
     name = "pow"
+    formula = "pow"
     defined_on = "iufc"
     fresh = True
 
@@ -74,6 +75,7 @@ class Sqrt(Unary):
     """The square root; NaN below 0."""
 
     name = "sqrt"
+    long_latency = True
     defined_on = "fc"
     function = "sqrt"
     domain = (0.5, 2.0)
@@ -87,6 +89,7 @@ class Rsqrt(Unary):
     """1 / sqrt(x)."""
 
     name = "rsqrt"
+    formula = "pow"
     defined_on = "fc"
     domain = (0.5, 2.0)
     singular = True

@@ -14,6 +14,7 @@ class Sin(Unary):
     """The sine of an angle in radians."""
 
     name = "sin"
+    formula = "trigonometric"
     defined_on = "fc"
     function = "sin"
 
@@ -25,6 +26,7 @@ class Cos(Unary):
     """The cosine of an angle in radians."""
 
     name = "cos"
+    formula = "trigonometric"
     defined_on = "fc"
     function = "cos"
 
@@ -36,6 +38,7 @@ class Tan(Unary):
     """The tangent of an angle in radians; derivative 1 + tan(x)**2."""
 
     name = "tan"
+    formula = "trigonometric"
     defined_on = "fc"
     function = "tan"
     domain = (-1.0, 1.0)
@@ -48,6 +51,7 @@ class Asin(Unary):
     """The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]."""
 
     name = "asin"
+    formula = "inverse_trigonometric"
     defined_on = "fc"
     function = "arcsin"
     domain = (-0.8, 0.8)
@@ -61,6 +65,7 @@ class Acos(Unary):
     """The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
 
     name = "acos"
+    formula = "inverse_trigonometric"
     defined_on = "fc"
     function = "arccos"
     domain = (-0.8, 0.8)
@@ -74,6 +79,7 @@ class Atan(Unary):
     """The angle in [-pi/2, pi/2] whose tangent is x; derivative 1 / (1 + x**2)."""
 
     name = "atan"
+    formula = "inverse_trigonometric"
     defined_on = "fc"
     function = "arctan"
 
@@ -85,6 +91,7 @@ class Atan2(Ufunc):
     """The angle in [-pi, pi] of the point (x, y); operands are y, then x."""
 
     name = "atan2"
+    formula = "inverse_trigonometric"
     defined_on = "f"
     function = "arctan2"
     arity = 2
@@ -105,6 +112,7 @@ class Hypot(Ufunc):
     """The distance of the point (x, y) from the origin, where its derivative is taken as 0."""
 
     name = "hypot"
+    formula = "pow"
     defined_on = "f"
     function = "hypot"
     arity = 2
@@ -122,6 +130,7 @@ class Sinh(Unary):
     """The hyperbolic sine."""
 
     name = "sinh"
+    formula = "hyperbolic"
     defined_on = "fc"
     function = "sinh"
 
@@ -133,6 +142,7 @@ class Cosh(Unary):
     """The hyperbolic cosine."""
 
     name = "cosh"
+    formula = "hyperbolic"
     defined_on = "fc"
     function = "cosh"
 
@@ -144,6 +154,7 @@ class Tanh(Unary):
     """The hyperbolic tangent; derivative 1 - tanh(x)**2."""
 
     name = "tanh"
+    formula = "hyperbolic"
     defined_on = "fc"
     function = "tanh"
 
@@ -155,6 +166,7 @@ class Asinh(Unary):
     """The inverse of the hyperbolic sine; derivative 1 / sqrt(1 + x**2)."""
 
     name = "asinh"
+    formula = "hyperbolic"
     defined_on = "fc"
     function = "arcsinh"
 
@@ -166,6 +178,7 @@ class Acosh(Unary):
     """The inverse of the hyperbolic cosine; NaN below 1."""
 
     name = "acosh"
+    formula = "hyperbolic"
     defined_on = "fc"
     function = "arccosh"
     domain = (1.5, 3.0)
@@ -182,6 +195,7 @@ class Atanh(Unary):
     """The inverse of the hyperbolic tangent; infinite at -1 and 1, NaN outside."""
 
     name = "atanh"
+    formula = "hyperbolic"
     defined_on = "fc"
     function = "arctanh"
     domain = (-0.8, 0.8)

@@ -24,6 +24,7 @@ class TakeAlongAxis(Op):
     """The elements at `indices` along `axis`."""
 
     name = "take_along_axis"
+    is_gather = True
     attributes = ("axis",)
     linear_in = (0,)
     may_raise = True
@@ -54,6 +55,7 @@ class PutAlongAxis(Op):
     """
 
     name = "put_along_axis"
+    writes = 2
     attributes = ("axis", "mode")
     linear_together = (0, 2)
     may_raise = True

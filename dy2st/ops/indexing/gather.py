@@ -79,6 +79,7 @@ class Take(_Gather):
     """The slices of `x` along `axis` at `indices`, whose axes stand in that axis' place."""
 
     name = "take"
+    is_gather = True
     attributes = ("axis",)
     adds = "take_add"
 
@@ -105,6 +106,7 @@ class TakeAdd(_Scatter):
     """The tensor `x` with `values` added to its slices along `axis` at `indices`."""
 
     name = "take_add"
+    accumulates = True
     defined_on = "iufc"
     attributes = ("axis",)
     reads = "take"
@@ -138,6 +140,7 @@ class GatherNd(_Gather):
     """The slices of `x` at places; the last axis of `indices` holds one place on each of the first `depth` axes."""
 
     name = "gather_nd"
+    is_gather = True
     attributes = ("depth",)
     adds = "scatter_nd_add"
 
@@ -164,6 +167,7 @@ class ScatterNdAdd(_Scatter):
     """The tensor `x` with `values` added at places as in `gather_nd`."""
 
     name = "scatter_nd_add"
+    accumulates = True
     attributes = ("depth",)
     reads = "gather_nd"
 

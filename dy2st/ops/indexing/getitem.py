@@ -28,6 +28,8 @@ class Index(Op):
     """x[spec], by NumPy's rules; IndexError when an index is out of range."""
 
     name = "index"
+    is_data_movement = True
+    is_gather = True
     attributes = ("spec",)
     adds = "index_add"
     linear_in = (0,)
@@ -84,6 +86,8 @@ class IndexSet(_IndexWrite):
     """x with `value`, broadcast, at x[spec]; where places repeat, the last value stays."""
 
     name = "index_set"
+    writes = 1
+    is_data_movement = True
 
     def eval_in_place(self, xp: Any, x: Any, value: Any, *operands: Any, spec: Spec) -> Any:
         """Do the same on `x` itself."""
@@ -130,6 +134,8 @@ class IndexAdd(_IndexWrite):
     """x with `value`, broadcast, added at x[spec]; where places repeat, all are added."""
 
     name = "index_add"
+    writes = 1
+    accumulates = True
 
     def eval_in_place(self, xp: Any, x: Any, value: Any, *operands: Any, spec: Spec) -> Any:
         """Do the same on `x` itself."""

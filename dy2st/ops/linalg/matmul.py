@@ -22,6 +22,7 @@ class MatMul(Op):
     """
 
     name = "matmul"
+    is_contraction = True
     superlinear = True
     attributes = ("transpose_x", "transpose_y")
     linear_in = (0, 1)
@@ -68,6 +69,7 @@ class MatMulAdd(Op):
     """
 
     name = "matmul_add"
+    is_contraction = True
     superlinear = True
     attributes = ("transpose_x", "transpose_y")
     may_raise = True

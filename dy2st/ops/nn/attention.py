@@ -44,6 +44,7 @@ class Attention(Op):
 
     native_in_eager = True
     name = "attention"
+    is_contraction = True
     superlinear = True
     defined_on = ("f", "f", "f", "bf")
     attributes = ("causal",)
@@ -101,6 +102,7 @@ class AttentionGrad(Op):
 
     native_in_eager = True
     name = "attention_grad"
+    is_contraction = True
     superlinear = True
     defined_on = ("f", "f", "f", "bf")
     attributes = ("causal",)
@@ -146,6 +148,7 @@ class AttentionMaskGrad(Op):
 
     native_in_eager = True
     name = "attention_mask_grad"
+    is_contraction = True
     superlinear = True
     defined_on = ("f", "f", "f", "bf")
     attributes = ("causal",)

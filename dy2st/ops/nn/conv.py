@@ -41,6 +41,7 @@ class Conv(_Conv):
     """The convolution of `x` with filters `w`: result [batch, filters, *out]."""
 
     name = "conv"
+    is_contraction = True
     superlinear = True
     attributes = ("stride", "padding", "dilation", "groups")
 
@@ -72,6 +73,7 @@ class ConvInputGrad(_Conv):
     """The tensor of `shape` (a template) whose convolution with `w` has the transpose that maps `c` to it."""
 
     name = "conv_input_grad"
+    is_contraction = True
     superlinear = True
     attributes = ("shape", "stride", "padding", "dilation", "groups")
 
@@ -114,6 +116,7 @@ class ConvWeightGrad(_Conv):
     """The filters of `shape` (a template) whose convolution with `x` has the transpose that maps `c` to them."""
 
     name = "conv_weight_grad"
+    is_contraction = True
     superlinear = True
     attributes = ("shape", "stride", "padding", "dilation", "groups")
 

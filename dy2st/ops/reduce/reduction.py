@@ -66,6 +66,7 @@ class Sum(Reduction):
     """The sum; of booleans and integers in int64, of float16 accumulated in float32."""
 
     name = "sum"
+    monoid = "add"
     linear_in = (0,)
 
     def result_dtype(self, x: DType) -> DType:
@@ -90,6 +91,7 @@ class Mean(Reduction):
     """The mean; NaN over no elements. Booleans and integers give float32."""
 
     name = "mean"
+    monoid = "add"
     linear_in = (0,)
 
     def result_dtype(self, x: DType) -> DType:
@@ -129,6 +131,7 @@ class Prod(Reduction):
     """The product; of booleans and integers in int64. The derivative is exact also where elements are 0."""
 
     name = "prod"
+    monoid = "mul"
 
     def result_dtype(self, x: DType) -> DType:
         return int64 if x.kind in "biu" else x
@@ -194,6 +197,7 @@ class Max(_Extremum):
     """The largest element, NaN if one is; equal ones share the derivative evenly. ValueError over no elements."""
 
     name = "max"
+    monoid = "max"
     function = "max"
 
 
@@ -201,6 +205,7 @@ class Top(Max):
     """The largest element, NaN if one is; over no elements what is less than all: -inf, False, the least integer."""
 
     name = "top"
+    monoid = "max"
     may_raise = False
 
     def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
@@ -222,6 +227,7 @@ class Min(_Extremum):
     """The smallest element, NaN if one is; equal ones share the derivative evenly. ValueError over no elements."""
 
     name = "min"
+    monoid = "min"
     function = "min"
 
 
@@ -256,12 +262,14 @@ class AllOf(_Quantifier):
     """True where no element is zero."""
 
     name = "all"
+    monoid = "and"
 
 
 class AnyOf(_Quantifier):
     """True where some element is not zero."""
 
     name = "any"
+    monoid = "or"
 
 
 class _ArgExtremum(Op):

@@ -21,6 +21,7 @@ class Concat(Op):
     """The operands one after the other along `axis`; their other extents are equal."""
 
     name = "concat"
+    is_data_movement = True
     attributes = ("axis",)
     linear_together = (0,)
     variadic = True
@@ -65,6 +66,7 @@ class Split(Op):
     """Consecutive parts along `axis`; `sections` are their extents, None where a scalar operand gives it."""
 
     name = "split"
+    is_data_movement = True
     attributes = ("sections", "axis")
     linear_in = (0,)
     may_raise = True
@@ -115,6 +117,7 @@ class Stack(Op):
     """The operands, which have one shape, along a new axis."""
 
     name = "stack"
+    is_data_movement = True
     attributes = ("axis",)
     linear_together = (0,)
     variadic = True
@@ -154,6 +157,9 @@ class ExpandDims(Op):
     """The operand with new axes of extent 1; `axes` are their places in the result, ascending."""
 
     name = "expand_dims"
+    renames = True
+    is_data_movement = True
+    is_reshape = True
     attributes = ("axes",)
     linear_in = (0,)
     is_view = True
@@ -184,6 +190,9 @@ class Squeeze(Op):
     """The operand without its `axes`, which have extent 1; ValueError when one has not."""
 
     name = "squeeze"
+    renames = True
+    is_data_movement = True
+    is_reshape = True
     attributes = ("axes",)
     linear_in = (0,)
     is_view = True

@@ -21,6 +21,7 @@ class Flip(Op):
     """The elements in reverse order along `axes`."""
 
     name = "flip"
+    is_data_movement = True
     attributes = ("axes",)
     linear_in = (0,)
 
@@ -42,6 +43,7 @@ class Roll(Op):
     """The elements moved by `shifts` along `axes`, around the end; a shift of None is a scalar operand."""
 
     name = "roll"
+    is_data_movement = True
     attributes = ("shifts", "axes")
     linear_in = (0,)
     fresh = True
@@ -163,6 +165,7 @@ class Diagonal(Op):
     """The diagonal number `offset` of the planes of two `axes`; it is the result's last axis."""
 
     name = "diagonal"
+    is_data_movement = True
     attributes = ("offset", "axes")
     linear_in = (0,)
 

@@ -60,6 +60,7 @@ class RandomUniform(_Draw):
     """Uniform numbers in [0, 1)."""
 
     name = "random_uniform"
+    random_elementwise = True
 
     def numbers(self, xp: Any, seed: int, draw: int, count: int, dtype: DType) -> Any:
         return uniform(xp, seed, draw, count, dtype)
@@ -69,6 +70,7 @@ class RandomNormal(_Draw):
     """Numbers of the normal distribution with mean 0 and variance 1."""
 
     name = "random_normal"
+    random_elementwise = True
 
     def numbers(self, xp: Any, seed: int, draw: int, count: int, dtype: DType) -> Any:
         pairs = -(-count // 2)
@@ -89,6 +91,7 @@ class RandomExponential(_Draw):
     """Numbers of the exponential distribution with mean 1: -log(1 - u) of a uniform u."""
 
     name = "random_exponential"
+    random_elementwise = True
 
     def numbers(self, xp: Any, seed: int, draw: int, count: int, dtype: DType) -> Any:
         u = uniform(xp, seed, draw, count, float64)
@@ -99,6 +102,7 @@ class RandomInt(Op):
     """Integers in [low, high), each equally likely; `low` and `high` are ints."""
 
     name = "random_int"
+    random_elementwise = True
     attributes = ("shape", "dtype")
     differentiable = False
     random = True
@@ -130,6 +134,7 @@ class RandomBernoulli(Op):
     """1 with the probability that each element of `p` says, else 0: uniform(p's dtype) < p."""
 
     name = "random_bernoulli"
+    random_elementwise = True
     differentiable = False
     random = True
     native_in_eager = True

@@ -66,6 +66,7 @@ class Broadcast(Op):
     """Repeat a tensor to `shape` (a template), by NumPy's rules; no element is copied."""
 
     name = "broadcast"
+    is_data_movement = True
     attributes = ("shape",)
     linear_in = (0,)
 
@@ -88,6 +89,7 @@ class SumTo(Op):
     """Sum over the axes along which `shape` (a template) would be broadcast to the operand's shape."""
 
     name = "sum_to"
+    monoid = "add"
     defined_on = "iufc"
     attributes = ("shape",)
     linear_in = (0,)
@@ -117,6 +119,8 @@ class Reshape(Op):
     """The elements in row-major order under another `shape` (a template); one -1 is computed from the rest."""
 
     name = "reshape"
+    is_data_movement = True
+    is_reshape = True
     attributes = ("shape",)
     linear_in = (0,)
     is_view = True
@@ -176,6 +180,7 @@ class Transpose(Op):
     """Permute the axes: axis i of the result is axis `perm[i]` of the operand."""
 
     name = "transpose"
+    is_data_movement = True
     attributes = ("perm",)
     linear_in = (0,)
     is_view = True

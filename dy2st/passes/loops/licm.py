@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dy2st.ir.clone import clone_operation
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.effects import Effects
 from dy2st.passes.core.rewrite import Replacements, parts
@@ -122,7 +123,7 @@ class _Hoist:
 
 def _is_checked_beside(operation: Operation) -> bool:
     """Say whether it broadcasts to a number what only the `broadcast_extent` beside it, which stays, shows to fit."""
-    if operation.op.name != "broadcast":
+    if not isinstance(operation.op, Broadcast):
         return False
     before, after = (tensor_type(v).shape[::-1] for v in (operation.operands[0], operation.results[0]))
     return any(isinstance(e, int) and not isinstance(extent, int) for extent, e in zip(before, after, strict=False))

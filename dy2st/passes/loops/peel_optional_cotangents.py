@@ -29,6 +29,7 @@ import numpy as np
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType, TensorType, is_optional, payload
+from dy2st.ops.control.optional import OptionalAdd, VariantNew
 from dy2st.passes.core.base import Pass, each_block
 from dy2st.shapes import Extent
 
@@ -71,7 +72,7 @@ def _places(loop: Operation, used: Counter[Value]) -> dict[int, list[int | tuple
             continue
         if not _is_variant(begun, 0) or not _is_variant(following, 1) or used[loop.results[i]]:  # 1. 2.
             continue
-        adders = [o for o in body.operations if o.op.name == "optional_add" and argument in o.operands]
+        adders = [o for o in body.operations if isinstance(o.op, OptionalAdd) and argument in o.operands]
         if uses[argument] != len(adders) or not all(_adds(o, argument, t) for o in adders):  # 1.
             continue
         if following.operation.operands[0].type != t:  # type: ignore[union-attr]
@@ -84,7 +85,7 @@ def _places(loop: Operation, used: Counter[Value]) -> dict[int, list[int | tuple
 
 def _is_variant(value: Value, tag: int) -> bool:
     made = value.operation
-    return made is not None and made.op.name == "variant_new" and made.attributes["tag"] == tag
+    return made is not None and isinstance(made.op, VariantNew) and made.attributes["tag"] == tag
 
 
 def _adds(operation: Operation, argument: Value, t: TensorType) -> bool:
@@ -119,7 +120,7 @@ def _carry_zeros(b: Builder, loop: Operation, place: int, extents: list[int | tu
     inner = Builder(body)
     for operation in operations:
         operation.operands = [values.get(v, v) for v in operation.operands]
-        if operation.op.name == "optional_add" and argument in operation.operands:
+        if isinstance(operation.op, OptionalAdd) and argument in operation.operands:
             inner.location = operation.location
             values[operation.results[0]] = inner.emit("add", list(operation.operands))
         else:

@@ -30,7 +30,9 @@ from typing import Any
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import INT, ScalarType, Type
-from dy2st.ops.core.base import Op
+from dy2st.ops.control.lists import ListAppend, ListGet, ListNew
+from dy2st.ops.control.scalar import ScalarAdd, ScalarSub
+from dy2st.ops.indexing.getitem import Index
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.rewrite import Replacements, parts
 from dy2st.passes.simplify.constant_fold import constant_of
@@ -85,9 +87,9 @@ def _step(loop: Operation, place: int) -> int | None:
     if argument.type != INT or made is None or argument not in made.operands:
         return None
     place = made.operands.index(argument)
-    if made.op.name == "scalar_add":
+    if isinstance(made.op, ScalarAdd):
         return _number(made.operands[1 - place])
-    less = _number(made.operands[1]) if made.op.name == "scalar_sub" and place == 0 else None
+    less = _number(made.operands[1]) if isinstance(made.op, ScalarSub) and place == 0 else None
     return None if less is None else -less
 
 
@@ -135,16 +137,16 @@ class _Again:
             if operand in self.loop.results and i > self.later.attributes["carried"]:
                 value = self._appended(self.loop.results.index(operand))
                 kept.update({} if value is None else {self.body.arguments[i]: value})
-        found = [o for o in self.body.operations if o.op.name == "list_get" and o.operands[0] in kept]
+        found = [o for o in self.body.operations if isinstance(o.op, ListGet) and o.operands[0] in kept]
         return {o: kept[o.operands[0]] for o in found if o.operands[1] is self.body.arguments[0]}
 
     def _appended(self, place: int) -> Value | None:
         """Return what every turn appends to a list that begins empty."""
         begun = self.loop.operands[1 + place].operation
         longer = self.source.results[1 - self.turn + place].operation
-        if begun is None or begun.op.name != "list_new" or begun.operands:
+        if begun is None or not isinstance(begun.op, ListNew) or begun.operands:
             return None
-        if longer is None or longer.op.name != "list_append":
+        if longer is None or not isinstance(longer.op, ListAppend):
             return None
         items, value = longer.operands
         return value if items is self.source.arguments[self.turn + place] else None
@@ -252,4 +254,4 @@ class _Again:
 
 def _is_part(made: Operation) -> bool:
     """Say whether an operation gives a view of a part of a tensor."""
-    return made.op.name == "index" and isinstance(made.op, Op) and made.op.makes_view(**made.attributes)
+    return isinstance(made.op, Index) and made.op.makes_view(**made.attributes)

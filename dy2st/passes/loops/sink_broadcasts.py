@@ -23,10 +23,12 @@ from collections.abc import Iterator
 from dy2st.ir.clone import clone_operation
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.core.constant import Constant
+from dy2st.ops.elementwise.arithmetic import Add, Div, Mul, Sub
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.passes.core.base import Pass
 
 _FEW = 16
-_ARITHMETIC = ("add", "sub", "mul", "div")
 
 
 class RepeatInside(Pass):
@@ -74,14 +76,18 @@ def _is_long(value: Value) -> bool:
     return len(known) < value.type.rank or math.prod(known) > _FEW
 
 
+def _is_arithmetic(operation: Operation) -> bool:
+    return isinstance(operation.op, (Add, Sub, Mul, Div))
+
+
 def _is_repeated(value: Value) -> bool:
     """1, 3."""
     made = value.operation
     if made is None:
         return False
-    if made.op.name == "broadcast":
+    if isinstance(made.op, Broadcast):
         return tensor_type(made.operands[0]).rank == 0
-    return made.op.name in _ARITHMETIC and all(map(_is_repeated, made.operands))
+    return _is_arithmetic(made) and all(map(_is_repeated, made.operands))
 
 
 def _is_read(value: Value) -> bool:
@@ -123,7 +129,7 @@ def _chain(value: Value) -> list[Operation]:
     assert made is not None
     for operand in made.operands:
         of_operand = operand.operation
-        if made.op.name in _ARITHMETIC or (of_operand is not None and of_operand.op.name == "constant"):
+        if _is_arithmetic(made) or (of_operand is not None and isinstance(of_operand.op, Constant)):
             found += [o for o in _chain(operand) if o not in found]
     return [*found, made]
 

@@ -25,6 +25,9 @@ from collections.abc import Callable
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.indexing.getitem import Index
+from dy2st.ops.linalg.matmul import MatMul
+from dy2st.ops.shape.concat_split import Concat, ExpandDims, Squeeze
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.effects import Effects
 from dy2st.passes.loops.licm import hoist_out_of_loops
@@ -91,7 +94,11 @@ class _Body:
     # ---- what is cut -----------------------------------------------------------------------------------------------
     def groups(self, product: Operation) -> list[list[Value]] | None:
         """Return the parts of a left operand, grouped as they are multiplied; None for what is left as it is."""
-        if product.op.name != "matmul" or dict(product.attributes) != _PLAIN or product.operands[1] not in self.stays:
+        if (
+            not isinstance(product.op, MatMul)
+            or dict(product.attributes) != _PLAIN
+            or product.operands[1] not in self.stays
+        ):
             return None
         right = tensor_type(product.operands[1])
         if right.rank != 2 or right.dtype.name not in _DTYPES or tensor_type(product.operands[0]).rank != 2:
@@ -118,13 +125,13 @@ class _Body:
     def row_of(self, value: Value) -> Value:
         """Return the vector that a matrix of one row was made of, where it was; else the matrix."""
         made = value.operation
-        is_row = made is not None and made.op.name == "expand_dims" and dict(made.attributes) == _FIRST
+        is_row = made is not None and isinstance(made.op, ExpandDims) and dict(made.attributes) == _FIRST
         return made.operands[0] if is_row and made is not None and self.uses[value] == 1 else value
 
     def parts(self, value: Value) -> list[Value]:
         """Return what was joined to this value, along its last axis; or the value."""
         made = value.operation
-        if made is None or made.op.name != "concat" or self.uses[value] != 1:
+        if made is None or not isinstance(made.op, Concat) or self.uses[value] != 1:
             return [value]
         return list(made.operands) if made.attributes["axis"] == tensor_type(value).rank - 1 else [value]
 
@@ -133,15 +140,20 @@ class _Body:
         if part in self.stays or self.product_of(part, right) is not None:
             return True
         made = part.operation
-        is_row = made is not None and made.op.name == "index" and made.attributes["spec"] == (("int", "?"),)
+        is_row = made is not None and isinstance(made.op, Index) and made.attributes["spec"] == (("int", "?"),)
         return made is not None and is_row and made.operands[0] in self.stays and tensor_type(part).rank == 2
 
     def product_of(self, part: Value, right: TensorType) -> Product | None:
         """Return the product that a part is, where the matrix that stays may be multiplied first (2.)."""
         matrix, made = part, part.operation
-        if made is not None and made.op.name == "squeeze" and dict(made.attributes) == _FIRST and self.uses[part] == 1:
+        if (
+            made is not None
+            and isinstance(made.op, Squeeze)
+            and dict(made.attributes) == _FIRST
+            and self.uses[part] == 1
+        ):
             matrix, made = made.operands[0], made.operands[0].operation
-        if made is None or made.op.name != "matmul" or made.attributes["transpose_x"] or self.uses[matrix] != 1:
+        if made is None or not isinstance(made.op, MatMul) or made.attributes["transpose_x"] or self.uses[matrix] != 1:
             return None
         left, stays = made.operands
         transposed = bool(made.attributes["transpose_y"])

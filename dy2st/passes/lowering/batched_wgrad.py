@@ -17,6 +17,8 @@ from collections.abc import Sequence
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
+from dy2st.ops.linalg.matmul import MatMul
+from dy2st.ops.shape.shape import Reshape, SumTo
 from dy2st.passes.core.base import Pass, each_block
 from dy2st.passes.core.rebuild_block import Now, rebuild
 
@@ -52,15 +54,15 @@ def _sum(block: Block) -> bool:
 
 def _chain(total: Operation, uses: Counter[Value]) -> list[Operation] | None:
     """Return what a sum over a batch is of, the product last; None for another operation."""
-    if total.op.name != "sum_to":
+    if not isinstance(total.op, SumTo):
         return None
     value, chain = total.operands[0], list[Operation]()
     shape = tensor_type(value).shape
     if len(shape) < 3 or shape[-2:] != tensor_type(total.results[0]).shape:
         return None
-    while (made := value.operation) is not None and made.op.name in ("reshape", "matmul") and uses[value] == 1:  # 1.
+    while (made := value.operation) is not None and isinstance(made.op, (MatMul, Reshape)) and uses[value] == 1:  # 1.
         chain.append(made)
-        if made.op.name == "matmul":
+        if isinstance(made.op, MatMul):
             return chain if _fits(made) else None
         value = made.operands[0]
         if len(tensor_type(value).shape) != len(shape) or tensor_type(value).shape[:-2] != shape[:-2]:

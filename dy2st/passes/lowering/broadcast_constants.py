@@ -19,6 +19,7 @@ import numpy as np
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ops.core.constant import Constant
 from dy2st.passes.core.base import Pass, each_block
 
 _FEW = 16
@@ -54,7 +55,7 @@ def _spread(block: Block) -> bool:
 
 def _is_even(operation: Operation) -> bool:
     """1."""
-    if operation.op.name != "constant":
+    if not isinstance(operation.op, Constant):
         return False
     content: np.ndarray[Any, Any] = operation.attributes["value"]
     return content.size > _FEW and content.tobytes() == content.flat[0].tobytes() * content.size

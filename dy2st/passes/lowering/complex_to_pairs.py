@@ -20,7 +20,8 @@ from dy2st.dtypes import bool_
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.ops.elementwise.complex import PART_OF
+from dy2st.ops.elementwise.complex import PART_OF, Imag
+from dy2st.ops.shape.concat_split import Stack
 from dy2st.passes.core.base import Pass, each_block
 
 Rule = Callable[[Builder, Operation, Sequence[Value]], Value | Sequence[Value]]
@@ -92,7 +93,7 @@ def _as_it_is(b: Builder, operation: Operation, given: Sequence[Value]) -> Seque
 def _from_the_front(b: Builder, operation: Operation, given: Sequence[Value]) -> Sequence[Value]:
     """Count the axis, or axes, from the front."""
     attributes, result = dict(operation.attributes), operation.results[0]
-    rank = tensor_type(result if operation.op.name == "stack" else operation.operands[0]).rank
+    rank = tensor_type(result if isinstance(operation.op, Stack) else operation.operands[0]).rank
     for name in attributes.keys() & {"axis", "axes"}:
         axes = attributes[name]
         attributes[name] = axes % rank if isinstance(axes, int) else tuple(axis % rank for axis in axes)
@@ -139,7 +140,7 @@ def _part(b: Builder, pairs: Value, at: int) -> Value:
 
 
 def _real(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
-    return _part(b, given[0], int(operation.op.name == "imag"))
+    return _part(b, given[0], int(isinstance(operation.op, Imag)))
 
 
 def _complex(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:

@@ -20,6 +20,7 @@ from dy2st.dtypes import DType, float16, float32, float64
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.reduce.reduction import Prod
 from dy2st.passes.core.base import Pass
 from dy2st.passes.lowering.matrix_exponential import exponential, slope
 from dy2st.passes.lowering.polygamma import polygamma
@@ -77,7 +78,9 @@ def _widened(b: Builder, operation: Operation) -> Sequence[Value]:
     """Write casts around an operation that computes in a wider dtype, as its `eval` has them."""
     wide = [b.cast(v, dtype=_wide(operation)) for v in operation.operands]
     attributes = operation.attributes
-    if operation.op.name == "prod" and not attributes["keepdim"] and attributes["axis"]:  # no number of float16 alone
+    if (
+        isinstance(operation.op, Prod) and not attributes["keepdim"] and attributes["axis"]
+    ):  # no number of float16 alone
         made = b.cast(b.prod(wide[0], axis=attributes["axis"], keepdim=True), dtype=float16)
         return [b.squeeze(made, axes=attributes["axis"])]
     made = b.operation(operation.op, wide, attributes)

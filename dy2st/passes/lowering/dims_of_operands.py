@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import TensorType
+from dy2st.ops.shape.shape import Broadcast, DimOf
 from dy2st.passes.core.base import Pass, each_block
 
 
@@ -27,9 +28,6 @@ class DimsOfOperands(Pass):
         return each_block(program, _move)
 
 
-_WRITES = ("index_set", "index_add", "put_along_axis")
-
-
 def _move(block: Block) -> bool:
     return _ask_before_writes(block) | _ask_operands(block)
 
@@ -39,9 +37,9 @@ def _ask_before_writes(block: Block) -> bool:
     written: set[Value] = set()
     late: list[Operation] = []
     for operation in block.operations:
-        if operation.op.name in _WRITES and operation.operands[0].operation is None:
+        if operation.op.writes is not None and operation.operands[0].operation is None:
             written.add(operation.operands[0])
-        elif operation.op.name == "dim" and operation.operands[0] in written:
+        elif isinstance(operation.op, DimOf) and operation.operands[0] in written:
             late.append(operation)
     block.operations = [*late, *(o for o in block.operations if o not in late)] if late else block.operations
     return bool(late)
@@ -50,7 +48,7 @@ def _ask_before_writes(block: Block) -> bool:
 def _ask_operands(block: Block) -> bool:
     moved: dict[Operation, list[Operation]] = {}
     for operation in block.operations:
-        first = _first(operation.operands[0]) if operation.op.name == "dim" else None
+        first = _first(operation.operands[0]) if isinstance(operation.op, DimOf) else None
         if first is not None:
             operation.operands = [first.operands[0]]
             moved.setdefault(first, []).append(operation)
@@ -72,7 +70,7 @@ def _first(value: Value) -> Operation | None:
 def _keeps_extents(operation: Operation, value: Value) -> bool:
     elementwise = operation.op.elementwise
     shape = value.type.shape if isinstance(value.type, TensorType) else None
-    if operation.op.name == "broadcast" and operation.operands[0].type == value.type:
+    if isinstance(operation.op, Broadcast) and operation.operands[0].type == value.type:
         return True
     return (
         elementwise

@@ -24,6 +24,9 @@ from collections.abc import Sequence
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.elementwise.arithmetic import Add
+from dy2st.ops.linalg.matmul import MatMul
+from dy2st.ops.shape.shape import Reshape
 from dy2st.passes.core.base import Pass, each_block
 from dy2st.passes.core.rebuild_block import Now, rebuild
 
@@ -61,18 +64,18 @@ def _accumulate(block: Block) -> bool:
 def _terms(add: Operation, carried: set[Value],
            uses: Counter[Value]) -> tuple[Operation, Value, list[Operation]] | None:  # fmt: skip
     """Return the product, the other summand, and what stands between product and sum; None for another operation."""
-    if add.op.name != "add":
+    if not isinstance(add.op, Add):
         return None
     for total, term in (add.operands, add.operands[::-1]):
         if total not in carried:
             continue
         chain: list[Operation] = []
         made = term.operation
-        while made is not None and made.op.name == "reshape" and uses[term] == 1 and _keeps_extents(made):
+        while made is not None and isinstance(made.op, Reshape) and uses[term] == 1 and _keeps_extents(made):
             chain.append(made)
             term = made.operands[0]
             made = term.operation
-        if made is not None and made.op.name == "matmul" and uses[term] == 1 and _is_matrix(term):  # 1.
+        if made is not None and isinstance(made.op, MatMul) and uses[term] == 1 and _is_matrix(term):  # 1.
             return made, total, chain
     return None
 

@@ -28,6 +28,8 @@ import numpy as np
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.core.constant import Constant, Full
+from dy2st.ops.indexing.getitem import IndexAdd
 from dy2st.passes.core.base import Pass, each_block
 from dy2st.passes.core.rebuild_block import Now, rebuild
 from dy2st.records import record
@@ -57,10 +59,10 @@ class JoinParts(Pass):
 
 def _join(block: Block) -> bool:
     uses = Counter(v for o in block.operations for v in o.operands) + Counter(block.results)
-    further = {o.operands[0] for o in block.operations if o.op.name == "index_add" and uses[o.operands[0]] == 1}
+    further = {o.operands[0] for o in block.operations if isinstance(o.op, IndexAdd) and uses[o.operands[0]] == 1}
     found = {
         o: chain for o in block.operations
-        if o.op.name == "index_add" and o.results[0] not in further and (chain := _chain(o, uses)) is not None
+        if isinstance(o.op, IndexAdd) and o.results[0] not in further and (chain := _chain(o, uses)) is not None
     }  # fmt: skip
     if not found:
         return False
@@ -84,7 +86,7 @@ def _chain(last: Operation, uses: Counter[Value]) -> _Chain | None:
     parts: list[tuple[int, int, Value]] = []
     dropped: list[Operation] = []
     made: Operation | None = last
-    while made is not None and made.op.name == "index_add":
+    while made is not None and isinstance(made.op, IndexAdd):
         part = _part(made, whole)
         if part is None or (made is not last and uses[made.results[0]] != 1):  # 1.
             return None
@@ -128,10 +130,10 @@ def _number(part: int | str | None, numbers: Iterator[Value], other: int) -> int
 
 
 def _is_zeros(operation: Operation) -> bool:
-    if operation.op.name != "full":
+    if not isinstance(operation.op, Full):
         return False
     made = operation.operands[0].operation
-    if made is None or made.op.name != "constant":
+    if made is None or not isinstance(made.op, Constant):
         return False
     number: np.ndarray[Any, Any] = made.attributes["value"]
     return not number.tobytes().strip(b"\0")

@@ -22,12 +22,14 @@ from typing import Any
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.indexing.getitem import Index
+from dy2st.ops.shape.concat_split import ExpandDims, Split, Squeeze
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.passes.core.base import Pass, each_block
 from dy2st.passes.core.rebuild_block import Now, rebuild
 from dy2st.records import record
 
 _WHOLE = ("slice", None, None, None)
-_RELABELS = ("squeeze", "expand_dims")
 _ROUNDS = 8
 """How many sums of sums are cut one after the other."""
 
@@ -83,13 +85,13 @@ def _cuts(operation: Operation, users: dict[Value, list[Operation]]) -> _Cut | N
     by = users.get(made, [])
     axes = {_axis(user, made) for user in by}
     axis = axes.pop() if len(axes) == 1 else None
-    if axis is None or (len(by) > 1 and any(o.op.name == "split" for o in by)):
+    if axis is None or (len(by) > 1 and any(isinstance(o.op, Split) for o in by)):
         return None
     lengths = [tensor_type(v).shape[axis] for user in by for v in user.results]
     whole = tensor_type(made).shape[axis]
     if not isinstance(whole, int) or not all(isinstance(n, int) for n in lengths) or sum(lengths) > whole:  # type: ignore[arg-type]  # 2
         return None
-    if operation.op.name in ("broadcast", *_RELABELS) and _own_axis(operation, axis) is None:
+    if isinstance(operation.op, (Broadcast, Squeeze, ExpandDims)) and _own_axis(operation, axis) is None:
         return None
     return _Cut(axis, by)
 
@@ -98,12 +100,12 @@ def _is_done_on_parts(operation: Operation) -> bool:
     (made,) = operation.results
     if not isinstance(made.type, TensorType):
         return False
-    if operation.op.name == "broadcast":
+    if isinstance(operation.op, Broadcast):
         return True
     same = all(isinstance(v.type, TensorType) and v.type.shape == made.type.shape for v in operation.operands)
     if operation.op.can_raise([v.type for v in operation.operands], operation.attributes):
         return False
-    if operation.op.name in _RELABELS:  # 4
+    if isinstance(operation.op, (Squeeze, ExpandDims)):  # 4
         source = operation.operands[0].operation
         return source is not None and len(source.results) == 1 and _is_done_on_parts(source)
     return same and operation.op.elementwise
@@ -111,9 +113,9 @@ def _is_done_on_parts(operation: Operation) -> bool:
 
 def _axis(user: Operation, value: Value) -> int | None:
     """Return the one axis of a value that an operation cuts, and does nothing else; None for another operation."""
-    if user.op.name == "split":
+    if isinstance(user.op, Split):
         return user.attributes["axis"]
-    if user.op.name != "index":
+    if not isinstance(user.op, Index):
         return None
     spec = user.attributes["spec"]
     cut = [i for i, part in enumerate(spec) if tuple(part) != _WHOLE]
@@ -123,11 +125,11 @@ def _axis(user: Operation, value: Value) -> int | None:
 def _own_axis(operation: Operation, axis: int) -> int | None:
     """Return which axis of its operand an axis of a result is, -1 where it is repeated; None where types do not say."""
     x, made = tensor_type(operation.operands[0]), tensor_type(operation.results[0])
-    if operation.op.name in _RELABELS:
+    if isinstance(operation.op, (Squeeze, ExpandDims)):
         longer = max(x.rank, made.rank)
         single = {a % longer for a in operation.attributes["axes"]}
         axes = [i for i in range(longer) if i not in single]
-        if operation.op.name == "squeeze":
+        if isinstance(operation.op, Squeeze):
             return axes[axis]
         return None if axis in single else axes.index(axis)
     own = axis - (made.rank - x.rank)
@@ -138,13 +140,13 @@ def _own_axis(operation: Operation, axis: int) -> int | None:
 
 def _parts(b: Builder, source: Operation, user: Operation, axis: int) -> Sequence[Value]:
     """Emit the parts that `user` cuts from what `source` gives."""
-    if source.op.name == "broadcast":  # 3
+    if isinstance(source.op, Broadcast):  # 3
         own = _own_axis(source, axis)
         x = source.operands[0]
         lengths = [tensor_type(v).shape[axis] for v in user.results]
         cut = [x] * len(lengths) if own == -1 else _cut(b, x, user, axis, own)
         return [_repeated(b, source, part, axis, length) for part, length in zip(cut, lengths, strict=True)]
-    own = _own_axis(source, axis) if source.op.name in _RELABELS else axis
+    own = _own_axis(source, axis) if isinstance(source.op, (Squeeze, ExpandDims)) else axis
     cuts = [_cut(b, v, user, axis, own) for v in source.operands]
     return [b.emit(source.op, list(parts), dict(source.attributes)) for parts in zip(*cuts, strict=True)]
 
@@ -152,7 +154,7 @@ def _parts(b: Builder, source: Operation, user: Operation, axis: int) -> Sequenc
 def _cut(b: Builder, x: Value, user: Operation, axis: int, own: int | None) -> list[Value]:
     """Emit the parts of an operand along its own axis."""
     attributes: dict[str, Any] = dict(user.attributes)
-    if user.op.name == "split":
+    if isinstance(user.op, Split):
         attributes["axis"] = own
     else:
         attributes["spec"] = (*[_WHOLE] * (own or 0), user.attributes["spec"][axis])

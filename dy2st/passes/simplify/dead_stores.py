@@ -22,14 +22,10 @@ from collections import Counter
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ops.core.regions import Region, holds, region_of
+from dy2st.ops.indexing.getitem import IndexAdd, IndexSet
 from dy2st.passes.core.base import Pass, each_block
 from dy2st.passes.core.effects import Effects
 from dy2st.passes.core.rebuild_block import rebuild
-
-_VALUE = {"index_set": 1, "index_add": 1, "put_along_axis": 2, "list_set": 2, "list_put": 2}
-"""Which operand of a write is what is written; operand 0 is what it is written to, the others name places."""
-_ADD = {"index_add": "index_set"}
-"""What changes the places that another op sets."""
 
 
 class RemoveDeadStores(Pass):
@@ -43,7 +39,7 @@ class RemoveDeadStores(Pass):
 
 
 def _clean(block: Block, effects: Effects) -> bool:
-    writes = [o for o in block.operations if o.op.name in _VALUE]
+    writes = [o for o in block.operations if o.op.writes is not None]
     if not writes:
         return False
     dead = _dead(block, writes, effects)
@@ -66,7 +62,7 @@ def _dead(block: Block, writes: list[Operation], effects: Effects) -> set[Operat
             continue
         while True:
             first = last.operands[0].operation
-            if first is None or first.op.name not in _VALUE or readers[first.results[0]] != 1:
+            if first is None or first.op.writes is None or readers[first.results[0]] != 1:
                 break
             if not _covers(last, first):
                 break
@@ -82,14 +78,14 @@ def _dead(block: Block, writes: list[Operation], effects: Effects) -> set[Operat
 
 
 def _is_adding(operation: Operation) -> bool:
-    return operation.op.name in _ADD or operation.attributes.get("mode", "assign") != "assign"
+    return operation.op.accumulates or operation.attributes.get("mode", "assign") != "assign"
 
 
 def _covers(last: Operation, first: Operation) -> bool:
     """Say whether a write sets all that another one has written."""
     if last.results[0].type != first.operands[0].type or first.results[0].type != first.operands[0].type:
         return False  # a list that holds more kinds of things from there on
-    if _ADD.get(first.op.name, first.op.name) != last.op.name:
+    if not (isinstance(last.op, IndexSet) if first.op.accumulates else last.op is first.op):
         return False
     if _places(first) == _places(last):
         return True
@@ -99,27 +95,26 @@ def _covers(last: Operation, first: Operation) -> bool:
 
 def _places(operation: Operation) -> tuple[object, ...]:
     """Return what says where an operation writes."""
-    value = _VALUE[operation.op.name]
-    named = tuple(v for i, v in enumerate(operation.operands) if i not in (0, value))
+    named = tuple(v for i, v in enumerate(operation.operands) if i not in (0, operation.op.writes))
     attributes = {k: x for k, x in operation.attributes.items() if k != "mode"}
     return (*named, *attributes.items())
 
 
 def _region(operation: Operation) -> Region | None:
-    if operation.op.name not in ("index_set", "index_add"):
+    if not isinstance(operation.op, (IndexSet, IndexAdd)):
         return None
     return region_of(tensor_type(operation.operands[0]).shape, operation.attributes["spec"])
 
 
 def _raise_together(first: Operation, last: Operation) -> bool:
     """Say whether a write raises just where another one does: they write values of one type to the same places."""
-    values = {o.operands[_VALUE[o.op.name]].type for o in (first, last)}
+    values = {o.operands[o.op.writes or 0].type for o in (first, last)}
     return first.op is last.op and _places(first) == _places(last) and len(values) == 1
 
 
 # ---- 3 --------------------------------------------------------------------------------------------------------------
 def _is_whole(operation: Operation, effects: Effects) -> bool:
-    if operation.op.name != "index_set" or effects.can_raise(operation):
+    if not isinstance(operation.op, IndexSet) or effects.can_raise(operation):
         return False
     region = _region(operation)
     slices = all(part[0] == "slice" for part in operation.attributes["spec"])

@@ -34,7 +34,10 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType, Type
-from dy2st.ops.nn.attention import mask_of
+from dy2st.ops.linalg.matmul import MatMul
+from dy2st.ops.nn.attention import AttentionMaskGrad, mask_of
+from dy2st.ops.reduce.softmax import Softmax
+from dy2st.ops.shape.shape import Broadcast, DimOf, SumTo, Transpose
 from dy2st.passes.core.base import Pass, each_block
 from dy2st.passes.simplify.match_causal_mask import is_causal
 from dy2st.passes.simplify.match_dropout import Drop, drop_of
@@ -62,9 +65,9 @@ def bring_together(block: Block, needed: Collection[Value] = ()) -> list[Operati
 
     Values stay: what was the result of a product is that of the attention. No chain goes through `needed` values.
     """
-    if not any(operation.op.name == "softmax" for operation in block.operations):
+    if not any(isinstance(operation.op, Softmax) for operation in block.operations):
         return []
-    uses = Counter(v for o in block.operations if o.op.name != "dim" for v in o.operands)
+    uses = Counter(v for o in block.operations if not isinstance(o.op, DimOf) for v in o.operands)
     uses.update((*block.results, *needed))
     found = {o: parts for o in block.operations if (parts := _parts(o, uses)) is not None}
     if not found:
@@ -100,7 +103,7 @@ def _measure_elsewhere(block: Block, chains: Collection[Value]) -> None:
     places: dict[Extent, tuple[Value, int]] = {}
     seen: list[Value] = list(block.arguments)
     for operation in block.operations:
-        if operation.op.name == "dim" and operation.operands[0] in chains:
+        if isinstance(operation.op, DimOf) and operation.operands[0] in chains:
             value, axis = operation.operands[0], cast("int", operation.attributes["axis"])
             for known in seen:
                 if known not in chains and isinstance(known.type, TensorType):
@@ -135,11 +138,11 @@ def _narrow_masks(block: Block) -> bool:
             if mask is not None:
                 rank = tensor_type(operation.operands[0]).rank
                 operation.operands[_MASKED[operation.op.name]] = mask = _of_rank(b, mask, rank)
-                if operation.op.name == "attention_mask_grad":
+                if isinstance(operation.op, AttentionMaskGrad):
                     operation.results[0].type = mask.type
             b.adopt(operation)
-        used = {v for o in block.operations if o.op.name != "dim" for v in o.operands}.union(block.results)
-        spread = {v for o in block.operations if o.op.name == "broadcast" for v in o.results}
+        used = {v for o in block.operations if not isinstance(o.op, DimOf) for v in o.operands}.union(block.results)
+        spread = {v for o in block.operations if isinstance(o.op, Broadcast) for v in o.results}
         _measure_elsewhere(block, spread - used)
     return bool(masks)
 
@@ -153,15 +156,15 @@ def _narrower(operation: Operation, block: Block) -> Value | None:
     q, k = (tensor_type(x).shape for x in operation.operands[:2])
     if not _spreads(tensor_type(mask).shape, (*q[:-1], k[-2])):
         return None
-    if operation.op.name == "attention_mask_grad" and not _is_added_up(operation.results[0], tensor_type(mask), block):
+    if isinstance(operation.op, AttentionMaskGrad) and not _is_added_up(operation.results[0], tensor_type(mask), block):
         return None
     return mask
 
 
 def _is_added_up(value: Value, to: TensorType, block: Block) -> bool:
     """Say whether a value is only added up to a shape."""
-    users = [o for o in block.operations if o.op.name != "dim" and value in o.operands]
-    return value not in block.results and all(o.op.name == "sum_to" and o.results[0].type == to for o in users)
+    users = [o for o in block.operations if not isinstance(o.op, DimOf) and value in o.operands]
+    return value not in block.results and all(isinstance(o.op, SumTo) and o.results[0].type == to for o in users)
 
 
 @record(frozen=True)
@@ -210,7 +213,7 @@ class _Parts:
 
 def _parts(last: Operation, uses: Counter[Value]) -> _Parts | None:
     """Return what is attended to where an operation ends a chain; None for another operation."""
-    if last.op.name != "matmul" or any(last.attributes.values()):
+    if not isinstance(last.op, MatMul) or any(last.attributes.values()):
         return None
     chain: list[Operation] = []
     drop = drop_of(last.operands[0], uses)
@@ -260,14 +263,14 @@ def _only(value: Value, names: tuple[str, ...], uses: Counter[Value], chain: lis
         if made.op.name in names:
             chain += passed
             return made
-        if made.op.name != "broadcast":
+        if not isinstance(made.op, Broadcast):
             return None
         value = made.operands[0]
     return None
 
 
 def _moves_nothing(operation: Operation) -> bool:
-    return operation.op.name == "broadcast" and operation.operands[0].type == operation.results[0].type
+    return isinstance(operation.op, Broadcast) and operation.operands[0].type == operation.results[0].type
 
 
 def _whole(value: Value) -> Value:
@@ -300,7 +303,7 @@ def _turned(b: Builder, key: Value) -> Value:
     """Emit a transpose of the last two axes, of what was transposed where that is so."""
     made, rank = key.operation, tensor_type(key).rank
     perm: tuple[int, ...] = (*range(rank - 2), rank - 1, rank - 2)
-    if made is None or made.op.name != "transpose":
+    if made is None or not isinstance(made.op, Transpose):
         return b.transpose(key, perm=perm)
     perm = tuple(made.attributes["perm"][i] for i in perm)
     return made.operands[0] if perm == tuple(range(rank)) else b.transpose(made.operands[0], perm=perm)

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.core.constant import Cast, Full
+from dy2st.ops.shape.flip_roll_pad import Triu
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.passes.simplify.constant_fold import constant_of
 from dy2st.shapes import Shape
 
@@ -29,7 +32,7 @@ def is_causal(mask: Value, scores: Shape) -> bool:
         lower = np.tril(np.ones(known.shape, bool))
         return bool(np.all(known[lower] == 0) and np.all(known[~lower] <= -_LARGE))
     made = mask.operation
-    if made is not None and made.op.name == "triu":  # 2.
+    if made is not None and isinstance(made.op, Triu):  # 2.
         number = filled(made.operands[0])
         return made.attributes["diagonal"] == 1 and number is not None and number <= -_LARGE
     product = _of("mul", mask)
@@ -53,7 +56,7 @@ def _of(name: str, value: Value) -> Operation | None:
 
 def filled(value: Value) -> float | None:
     """Return the number that all elements of a value are; None where that is not known."""
-    while (made := value.operation) is not None and made.op.name in ("broadcast", "full", "cast"):
+    while (made := value.operation) is not None and isinstance(made.op, (Broadcast, Cast, Full)):
         value = made.operands[0]
     content = constant_of(value)
     return float(content) if content is not None and np.size(content) == 1 else None

@@ -12,6 +12,10 @@ from collections import Counter
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.elementwise.arithmetic import Div, Mul
+from dy2st.ops.reduce.softmax import Softmax
+from dy2st.ops.shape.random import RandomBernoulli
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.passes.simplify.match_causal_mask import filled
 from dy2st.records import record
 
@@ -50,14 +54,14 @@ def drop_of(value: Value, uses: Counter[Value]) -> Drop | None:
         made = part.operation
         if made is None or uses[part] != 1 or made.op.name in found:
             return None
-        if made.op.name in ("softmax", "random_bernoulli"):
+        if isinstance(made.op, (RandomBernoulli, Softmax)):
             found[made.op.name] = made
             continue
-        below = filled(made.operands[1]) if made.op.name == "div" else None
-        if made.op.name not in ("mul", "broadcast") and not below:
+        below = filled(made.operands[1]) if isinstance(made.op, Div) else None
+        if not isinstance(made.op, (Broadcast, Mul)) and not below:
             return None
         factor /= below or 1.0
-        pending += made.operands[:2] if made.op.name == "mul" else made.operands[:1]
+        pending += made.operands[:2] if isinstance(made.op, Mul) else made.operands[:1]
         chain.append(made)
     if len(found) < 2:
         return None

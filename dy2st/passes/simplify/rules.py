@@ -13,6 +13,12 @@ import numpy as np
 
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import TensorType
+from dy2st.ops.control.lists import ListNew
+from dy2st.ops.control.optional import VariantNew, VariantTag
+from dy2st.ops.core.constant import Full, OnesLike
+from dy2st.ops.elementwise.arithmetic import Neg
+from dy2st.ops.shape.concat_split import ExpandDims
+from dy2st.ops.shape.shape import Broadcast, Reshape
 from dy2st.passes.simplify.constant_fold import constant_of
 
 
@@ -23,10 +29,10 @@ def uniform(value: Value) -> Any:
     operation = value.operation
     if operation is None:
         return None
-    if operation.op.name in ("broadcast", "full", "reshape"):
+    if isinstance(operation.op, (Broadcast, Full, Reshape)):
         return uniform(operation.operands[0])
-    if operation.op.name in ("ones_like", "zeros_like") and isinstance(value.type, TensorType):
-        return np.array(operation.op.name == "ones_like", value.type.dtype.numpy)
+    if operation.op.splat is not None and isinstance(value.type, TensorType):
+        return np.array(isinstance(operation.op, OnesLike), value.type.dtype.numpy)
     return None
 
 
@@ -84,7 +90,7 @@ def _sub(operation: Operation) -> Value | None:
 
 def _neg(operation: Operation) -> Value | None:
     inner = operation.operands[0].operation
-    return inner.operands[0] if inner is not None and inner.op.name == "neg" else None
+    return inner.operands[0] if inner is not None and isinstance(inner.op, Neg) else None
 
 
 def _same_type(operation: Operation) -> Value | None:
@@ -99,7 +105,7 @@ def _transpose(operation: Operation) -> Value | None:
 
 def _variant_get(operation: Operation) -> Value | None:
     inner = operation.operands[0].operation
-    if inner is None or inner.op.name != "variant_new" or inner.attributes["tag"] != operation.attributes["tag"]:
+    if inner is None or not isinstance(inner.op, VariantNew) or inner.attributes["tag"] != operation.attributes["tag"]:
         return None
     return inner.operands[0] if inner.operands else None
 
@@ -107,7 +113,7 @@ def _variant_get(operation: Operation) -> Value | None:
 def _list_get(operation: Operation) -> Value | None:
     items = operation.operands[0].operation
     at = constant_of(operation.operands[1])
-    if items is None or items.op.name != "list_new" or not isinstance(at, int):
+    if items is None or not isinstance(items.op, ListNew) or not isinstance(at, int):
         return None
     return items.operands[at] if -len(items.operands) <= at < len(items.operands) else None
 
@@ -115,14 +121,14 @@ def _list_get(operation: Operation) -> Value | None:
 def _scalar_eq(operation: Operation) -> Value | None:
     """Return the predicate of a `cond` of which the first branch alone gives a variant of the tag that is asked for."""
     asked, tag = operation.operands[0].operation, constant_of(operation.operands[1])
-    if asked is None or asked.op.name != "variant_tag":
+    if asked is None or not isinstance(asked.op, VariantTag):
         return None
     variant = asked.operands[0]
     made = variant.operation
     if made is None or not made.op.is_branch:
         return None
     ways = [block.results[made.results.index(variant)].operation for block in made.blocks]
-    tags = [way.attributes["tag"] for way in ways if way is not None and way.op.name == "variant_new"]
+    tags = [way.attributes["tag"] for way in ways if way is not None and isinstance(way.op, VariantNew)]
     if len(tags) != 2 or tags[0] != tag or tags[1] == tag:
         return None
     return _unchanged(operation, made.operands[0])
@@ -177,7 +183,7 @@ def _merge_reshapes(operation: Operation) -> bool:
 def _merge_broadcasts(operation: Operation) -> bool:
     """What only puts axes of extent 1 in front is done by the broadcast anyway."""
     inner = operation.operands[0].operation
-    if inner is not None and inner.op.name in ("reshape", "expand_dims"):
+    if inner is not None and isinstance(inner.op, (ExpandDims, Reshape)):
         source, made = inner.operands[0].type, inner.results[0].type
         if isinstance(source, TensorType) and isinstance(made, TensorType):
             more = made.rank - source.rank

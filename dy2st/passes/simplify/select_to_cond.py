@@ -17,11 +17,15 @@ from collections import defaultdict
 
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_operation
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
+from dy2st.ops.elementwise.comparison import Where
+from dy2st.ops.linalg.matmul import MatMul
+from dy2st.ops.nn.attention import Attention
+from dy2st.ops.nn.conv import Conv
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.passes.core.base import Pass, each_block
 from dy2st.passes.core.effects import Effects
-
-_COSTLY = frozenset({"matmul", "conv", "attention", "while_loop", "counted_while"})
 
 
 class BranchOnScalars(Pass):
@@ -34,9 +38,13 @@ class BranchOnScalars(Pass):
         return each_block(program, lambda block: _branch(block, effects))
 
 
+def _is_costly(op: OpDef) -> bool:
+    return op.is_loop or isinstance(op, (MatMul, Conv, Attention))
+
+
 def _branch(block: Block, effects: Effects) -> bool:
     changed = False
-    if not any(operation.op.name in _COSTLY for operation in block.operations):
+    if not any(_is_costly(operation.op) for operation in block.operations):
         return False
     for operation in [o for o in reversed(block.operations) if _number(o) is not None]:
         condition = _number(operation)
@@ -44,7 +52,7 @@ def _branch(block: Block, effects: Effects) -> bool:
             continue
         users = _users(block)
         sides = [_own(block, operation, value, users, effects) for value in operation.operands[1:]]
-        if any(inner.op.name in _COSTLY for side in sides for inner in side):  # 3.
+        if any(_is_costly(inner.op) for side in sides for inner in side):  # 3.
             _replace(block, operation, condition, sides)
             changed = True
     return changed
@@ -63,13 +71,13 @@ def _users(block: Block) -> dict[Value, list[Operation | None]]:
 
 def _number(operation: Operation) -> Value | None:
     """Return the one number that decides for all elements; None for any other operation."""
-    if operation.op.name != "where":
+    if not isinstance(operation.op, Where):
         return None
     condition, *choices = operation.operands
     if any(v.type != operation.results[0].type for v in choices) or choices[0] is choices[1]:  # 1.
         return None
     made = condition.operation
-    if made is not None and made.op.name == "broadcast":
+    if made is not None and isinstance(made.op, Broadcast):
         condition = made.operands[0]
     return condition if tensor_type(condition).rank == 0 else None
 

@@ -30,6 +30,11 @@ from dy2st.ir.equality import structurally_equal
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.control.lists import ListGet, ListLen, ListNew
+from dy2st.ops.control.optional import VariantGet, VariantNew, VariantTag
+from dy2st.ops.control.tuples import TupleNew
+from dy2st.ops.core.constant import Detach
+from dy2st.ops.shape.shape import Reshape, SumTo, Transpose
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.effects import Effects
 from dy2st.passes.core.rewrite import Replacements, inline, may_inline
@@ -87,7 +92,7 @@ class _Simplify:
 
     def unpacked(self, operation: Operation) -> bool:
         source = operation.operands[0].operation
-        if source is None or source.op.name != "tuple_new":
+        if source is None or not isinstance(source.op, TupleNew):
             return False
         pairs = list(zip(operation.results, source.operands, strict=True))
         if not all(self.replacements.unify(a.type, self.replacements.now(b).type, operation) for a, b in pairs):
@@ -99,7 +104,7 @@ class _Simplify:
         (result,) = operation.results
         if not self.sharing.may_replace(result, same) or not self.replace(result, same):
             return False
-        if not self.effects.is_pure(operation) and operation.op.name not in ("variant_get", "list_get"):
+        if not self.effects.is_pure(operation) and not isinstance(operation.op, (ListGet, VariantGet)):
             self.kept.append(operation)
         return True
 
@@ -209,7 +214,7 @@ class _Sharing:
     def may_replace(self, result: Value, same: Value) -> bool:
         if isinstance(result.type, ScalarType) or result.operation is None:
             return True
-        if result.operation.op.name in ("variant_get", "list_get", "reshape", "transpose", "sum_to", "detach"):
+        if isinstance(result.operation.op, (Detach, ListGet, Reshape, SumTo, Transpose, VariantGet)):
             return True  # these give x itself, or a view of it, anyway
         if result not in self.results and all(map(_computes_anew, self.users.get(result, ()))):
             return True
@@ -235,9 +240,9 @@ def _counted(operation: Operation) -> int | None:
     source = operation.operands[0].operation if operation.operands else None
     if source is None:
         return None
-    if operation.op.name == "variant_tag" and source.op.name == "variant_new":
+    if isinstance(operation.op, VariantTag) and isinstance(source.op, VariantNew):
         return source.attributes["tag"]
-    if operation.op.name == "list_len" and source.op.name == "list_new":
+    if isinstance(operation.op, ListLen) and isinstance(source.op, ListNew):
         return len(source.operands)
     return None
 

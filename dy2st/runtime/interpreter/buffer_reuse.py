@@ -13,10 +13,12 @@ from functools import reduce
 
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType, ScalarType, TupleType, Type, VariantType
+from dy2st.ops.control.lists import ListNew
+from dy2st.ops.control.optional import VariantNew
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.shapes import Shape, broadcast
 
 _ALIASES = ("detach",)
-_HANDS_OVER = ("variant_new", "variant_get", "variant_ct", "variant_wrap", "variant_cast")
 
 
 class Lives:
@@ -79,7 +81,7 @@ def _implicit_broadcasts(block: Block) -> set[Operation]:
     fused: set[Operation] = set()
     sources: dict[Value, Value] = {}
     for operation in block.operations:
-        if operation.op.name != "broadcast" or operation.results[0] in kept:
+        if not isinstance(operation.op, Broadcast) or operation.results[0] in kept:
             continue
         made = operation.results[0]
         tried = {**sources, made: operation.operands[0]}
@@ -172,14 +174,14 @@ def makes(operation: Operation, index: int, ufunc: bool) -> bool:
     op = operation.op
     if ufunc or op.fresh:
         return True
-    if op.name == "variant_new":
+    if isinstance(op, VariantNew):
         return not operation.operands
-    return op.name == "list_new" or (index == 0 and hasattr(op, "eval_in_place"))
+    return isinstance(op, ListNew) or (index == 0 and hasattr(op, "eval_in_place"))
 
 
 def hands_over(operation: Operation) -> bool:
     """Say whether the result is the operand, wrapped or unwrapped."""
-    return operation.op.name in _HANDS_OVER and len(operation.operands) == 1
+    return operation.op.rewraps and len(operation.operands) == 1
 
 
 def is_written(block: Block, value: Value) -> bool:

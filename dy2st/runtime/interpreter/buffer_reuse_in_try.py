@@ -12,9 +12,7 @@ handler(%x, %row, %i): ...              # so %x is here what it was
 from __future__ import annotations
 
 from dy2st.ir.program import Block, Operation, Value
-
-_RENAMES = ("detach", "broadcast", "variant_new", "variant_get", "variant_ct", "variant_wrap", "variant_cast")
-"""Ops whose result may be their operand: what it is written through is written, too."""
+from dy2st.ops.shape.shape import Broadcast
 
 
 def may_write(attempt: Operation, i: int) -> bool:
@@ -31,7 +29,8 @@ def _users(block: Block, value: Value) -> list[int]:
         if names.isdisjoint(operation.operands):
             continue
         found.append(at)
-        if operation.name in _RENAMES:
+        op = operation.op
+        if op.is_identity or op.rewraps or isinstance(op, Broadcast):
             names.update(operation.results)
     return found if names.isdisjoint(block.results) else [*found, len(block.operations)]
 

@@ -14,6 +14,7 @@ from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType, Type
 from dy2st.ops.control.try_ import handed_over
+from dy2st.ops.indexing.getitem import Index
 from dy2st.runtime.interpreter.buffer_reuse import (
     Lives,
     Owned,
@@ -153,7 +154,7 @@ class _BlockCompiler:
     def _plain(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
         op, attributes = operation.op, operation.attributes
         ufunc = bare_ufunc(op, self.xp, len(operands), attributes) if len(operation.results) == 1 else None
-        copied = operation.op.name == "index" and self._outlives(operation.results[0], operands[0])
+        copied = isinstance(operation.op, Index) and self._outlives(operation.results[0], operands[0])
         for i, value in enumerate(operands):
             if copied or not keeps(operation, i, ufunc is not None):
                 continue

@@ -16,10 +16,6 @@ _MUCH = 2**20
 long."""
 _MUCH_IN_ALL = 2**28
 """Multiplications of all products together that are worth them where each is made once a run: 40 ms of one CPU more."""
-_PRODUCTS = (
-    *("matmul", "matmul_add", "conv", "conv_input_grad", "conv_weight_grad"),
-    *("attention", "attention_grad", "attention_mask_grad"),
-)
 
 
 def has_loops(program: Program) -> bool:
@@ -44,7 +40,7 @@ def haste_of_library(program: Program, known: Mapping[str, int]) -> Haste:
 
     How large they are is told as far as the extents of inputs tell.
     """
-    products = [operation for operation in program.walk() if operation.op.name in _PRODUCTS]
+    products = [operation for operation in program.walk() if operation.op.is_contraction]
     counts = [multiplications(operation, known) for operation in products]
     much = sum(counts) > _MUCH_IN_ALL or (has_loops(program) and max(counts, default=0) > _MUCH)
     return "outer" if much else "all"

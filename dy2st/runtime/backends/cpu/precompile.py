@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import TensorType
+from dy2st.ops.linalg.matmul import MatMul
 from dy2st.records import record
 from dy2st.runtime.aot_cache.artifacts import is_first
 from dy2st.runtime.backends.cpu import runtime_library_symbols
@@ -91,7 +92,7 @@ def likely(program: Program, strict: bool, haste: Haste) -> Iterator[Callable[[]
     loops = has_loops(program)
     if any(_is_in_memory(value) for operation in program.walk() for value in operation.results):
         yield pool.product
-    products = (operation.results[0] for operation in program.walk() if operation.op.name == "matmul")
+    products = (operation.results[0] for operation in program.walk() if isinstance(operation.op, MatMul))
     names = dict.fromkeys(v.type.dtype.name for v in products if isinstance(v.type, TensorType))
     kernels = [f"gemm.{_FLOATS[name]}.{form}" for name in names if name in _FLOATS for form in _FORMS[loops]]
     yield from runtime_library_symbols.jobs(kernels, strict, haste)

@@ -18,15 +18,14 @@ from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import pull_back
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder, Names
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import INT, ScalarType, TensorType, Type
 from dy2st.ops.core.base import Op
+from dy2st.ops.shape.shape import Broadcast, DimOf, Reshape, SumTo
 from dy2st.records import record
 from dy2st.runtime.executor.executable import Compiled
 from dy2st.shapes import Dim, Extent, symbol
-
-TEMPLATED = frozenset(("reshape", "broadcast", "sum_to"))
-"""Ops of which the pull-back needs the shape that they had, not the one that they gave: one serves every target."""
 
 Place = tuple[str, int, int]
 """A part of a node: ("operand" or "result", which, 0), or ("extent" or "result extent", of which, axis)."""
@@ -70,7 +69,7 @@ def op_pullback(
     op: Op, attributes: dict[str, Any], operands: Sequence[Any], wanted: tuple[int, ...], seeded: tuple[int, ...]
 ) -> OpDerivative:
     """Return the pull-back for a call on these operands (arrays, ghosts, numbers), from the results `seeded`."""
-    if op.name in TEMPLATED:
+    if is_templated(op):
         attributes = {"shape": tuple(-1 if e == -1 else None for e in attributes["shape"])}
     return _derived(_pulled, op, attributes, operands, wanted, seeded)
 
@@ -113,6 +112,11 @@ def _pushed(call: OpDerivation, given: Given, order: int) -> OpDerivative:
     return call.close(entering, lambda: [c for i, k in found for c in pusher.dense(call.outs[i], k)], found)
 
 
+def is_templated(op: OpDef) -> bool:
+    """Say whether a pull-back needs the shape that an op had, not the one that it gave: one serves every target."""
+    return isinstance(op, (Reshape, Broadcast, SumTo))
+
+
 class OpDerivation:
     """One op applied to arguments of a shape pattern, and the builder of what is derived from that."""
 
@@ -121,7 +125,7 @@ class OpDerivation:
         b = Builder(names=Names(sum(len(one[1]) for one in pattern if isinstance(one, tuple))))
         self.block = b.block
         self.arguments = [b.argument(kind) for kind in argument_types(pattern)]
-        unknown = attributes["shape"].count(None) if op.name in TEMPLATED else 0
+        unknown = attributes["shape"].count(None) if is_templated(op) else 0
         targets = [b.argument(INT) for _ in range(unknown - len(self.arguments) + 1)]
         out = b.apply(op, [*self.arguments, *targets], attributes)
         self.outs: list[Value] = list(out) if isinstance(out, list) else [out]
@@ -144,7 +148,7 @@ class OpDerivation:
                     numbers[extent] = self._provide(extent, ("extent", i, axis))
         for operation in self.block.operations:
             of = operation.results[0].type
-            extent = of.extent if operation.name == "dim" and isinstance(of, ScalarType) else None
+            extent = of.extent if isinstance(operation.op, DimOf) and isinstance(of, ScalarType) else None
             if extent is not None and extent in numbers:
                 self.builder.rename(operation.results[0], numbers[extent])
 
@@ -181,7 +185,7 @@ class OpDerivation:
         operations, block.operations = block.operations, []
         for operation in operations:
             operation.operands = [filled.get(v, v) for v in operation.operands]
-            number = _FILLED_WITH.get(operation.op.name)
+            number = operation.op.splat
             like = operation.operands[0] if number is not None else None
             if like is None or like not in self._places or not isinstance(like.type, TensorType):
                 b.adopt(operation)
@@ -200,9 +204,6 @@ def shape_pattern(operands: Sequence[Any]) -> tuple[Any, ...]:
         else (x.dtype, tuple(names.setdefault(e, len(names) - 1) for e in x.shape))
         for x in operands
     )  # fmt: skip
-
-
-_FILLED_WITH = {"zeros_like": 0, "ones_like": 1}
 
 
 def _drop_dead(block: Block) -> set[Value]:

@@ -19,6 +19,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_here, user_location
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.control.scalar import ScalarAdd
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.control_flow.conditional import Diverged
 from dy2st.runtime.tracer.effects.escape_analysis import old_objects, was_there
@@ -105,7 +106,7 @@ def _spread_draws(
     entered, value, count = child.use(start.value), last.value, 0
     while value is not entered:
         made = value.operation
-        step = made.operands[1].type if made is not None and made.name == "scalar_add" else None
+        step = made.operands[1].type if made is not None and isinstance(made.op, ScalarAdd) else None
         extent = step.extent if isinstance(step, ScalarType) else None
         if made is None or extent is None or not tells(b, extent):
             raise StructureError("a branch or loop decides how many random numbers the function under vmap draws")

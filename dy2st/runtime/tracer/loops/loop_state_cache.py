@@ -18,6 +18,7 @@ from dy2st.ir.location import Location
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.type_text import DTYPES
 from dy2st.ir.types import TensorType
+from dy2st.ops.core.constant import Detach
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache import disk_cache, program_artifacts
 from dy2st.runtime.tracer.effects.trace import Trace
@@ -106,7 +107,7 @@ def gradients_reach(
     reached |= {v for slot, values in arguments.items() if slot not in waiting for v in values if v in needs}
     while waiting:
         for operation in child.block.operations:
-            if operation.name != "detach" and not reached.isdisjoint(operation.operands):
+            if not isinstance(operation.op, Detach) and not reached.isdisjoint(operation.operands):
                 reached.update(operation.results)
         found = {slot for slot in waiting if _is_reached(left[slot], reached, child, needs)}
         if not found:

@@ -13,6 +13,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
+from dy2st.ops.core.constant import Detach
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.trace import Trace
 
@@ -35,7 +36,7 @@ def _surely_needs(trace: Trace, value: Value) -> bool:
     while left:
         value = left.pop()
         made = value.operation
-        if made is not None and (made.blocks or made.name == "detach"):
+        if made is not None and (made.blocks or isinstance(made.op, Detach)):
             continue  # one branch of several, what the last turn left, or no history
         if made is None:
             outer = _outside(trace.builder, value)

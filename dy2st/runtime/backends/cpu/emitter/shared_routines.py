@@ -103,7 +103,7 @@ def adding(w: Writer, dtype: DType) -> str:
 
     def total(v: Lanes, i: str) -> str:
         elements = Elements(v.f, kernels, v.count)
-        return combined(v, "sum", dtype, *(elements.load(Place(row, i, dtype)) for row in ("%to", "%more")))
+        return combined(v, "add", dtype, *(elements.load(Place(row, i, dtype)) for row in ("%to", "%more")))
 
     def write(f: Function) -> None:
         each_element(f, kernels, w.unit.target, dtype, "%to", "%count", total)

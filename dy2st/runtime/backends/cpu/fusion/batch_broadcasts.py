@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dy2st.ir.program import Block, Operation
 from dy2st.ir.types import TensorType
+from dy2st.ops.linalg.matmul import MatMul, MatMulAdd
+from dy2st.ops.shape.shape import Broadcast
 
 
 def repeated_matrices(block: Block) -> set[Operation]:
     """Return the broadcasts that repeat matrices for products alone, which read one matrix many times."""
-    found = {o.results[0]: o for o in block.operations if o.op.name == "broadcast" and repeats_whole(o)}
+    found = {o.results[0]: o for o in block.operations if isinstance(o.op, Broadcast) and repeats_whole(o)}
     if not found:
         return set()
     for operation in block.operations:
-        if operation.op.name not in ("matmul", "matmul_add"):
+        if not isinstance(operation.op, (MatMul, MatMulAdd)):
             for value in operation.operands:
                 found.pop(value, None)
     for value in block.results:

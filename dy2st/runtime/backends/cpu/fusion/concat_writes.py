@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import NAMES, Step, groups_of
+from dy2st.ops.indexing.getitem import IndexSet
+from dy2st.ops.shape.concat_split import Concat, Split
+from dy2st.ops.shape.flip_roll_pad import Diagonal, Flip
+from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Step, groups_of
 from dy2st.runtime.backends.cpu.fusion.index_maps import Group
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_nests, in_register, is_native, is_small
 
@@ -26,7 +30,7 @@ def joins_of(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, Ope
     uses = Counter(v for step in steps for v in step.operands) + Counter(results)
     found: dict[Value, Operation] = {}
     for step in steps:
-        if not isinstance(step, Operation) or step.op.name != "concat" or not _fits(step):  # 3.
+        if not isinstance(step, Operation) or not isinstance(step.op, Concat) or not _fits(step):  # 3.
             continue
         if all(v in makers and _is_written_apart(v, makers[v]) and uses[v] == 1 for v in step.operands):
             found.update(dict.fromkeys(step.operands, step))
@@ -41,7 +45,7 @@ def regions_of(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, O
     3. The tensor, and the numbers in the brackets, are there before the nest runs; from there on nobody else reads it,
        nor a view of it: as long as there is one, the tensor would have to be copied.
     """
-    writes = [(at, o) for at, o in enumerate(steps) if isinstance(o, Operation) and o.op.name == "index_set"]
+    writes = [(at, o) for at, o in enumerate(steps) if isinstance(o, Operation) and isinstance(o.op, IndexSet)]
     if not writes:
         return {}
     makers = {v: (at, group) for at, step in enumerate(steps) for group in groups_of(step) for v in group.results}
@@ -73,17 +77,18 @@ def _is_region(write: Operation) -> bool:
     return all(in_register(v.type) for v in numbers) and u.rank == t.rank - taken + new > 0
 
 
-_VIEWS = ("index", "transpose", "reshape", "expand_dims", "squeeze", "split", "flip", "diagonal", *NAMES, "index_set")
-"""What may give a result in the memory of its first operand."""
-
-
 def _shown(steps: Sequence[Step]) -> dict[Value, Value]:
     """Return of values that may show the memory of others, whose that is."""
     found: dict[Value, Value] = {}
     for step in steps:
-        if isinstance(step, Operation) and step.op.name in _VIEWS:
+        if isinstance(step, Operation) and _may_share(step.op):
             found.update(dict.fromkeys(step.results, found.get(step.operands[0], step.operands[0])))
     return found
+
+
+def _may_share(op: OpDef) -> bool:
+    """Say whether an op may give a result in the memory of its first operand."""
+    return op.is_view or op.is_identity or isinstance(op, (Split, Flip, Diagonal, IndexSet))
 
 
 def _is_written_apart(value: Value, group: Group) -> bool:

@@ -18,19 +18,22 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.control.scalar import ScalarMax
+from dy2st.ops.core.constant import Full
 from dy2st.ops.core.regions import Region, Span, cover, region_of
+from dy2st.ops.indexing.getitem import IndexSet
+from dy2st.ops.shape.shape import Broadcast, DimOf
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers, is_native
 from dy2st.shapes import Dim, Extent
 
-_FILLS = ("full", "zeros_like", "ones_like", "broadcast")
 _DEEPEST = 20
 """How many branches and loops, and tensors that several write to, are looked through."""
 
 
 def unfilled(block: Block) -> frozenset[Value]:
     """Return the tensors of a block of which nobody reads what they are filled with."""
-    fills = [o for o in block.operations if o.op.name in _FILLS and _is_fill(o)]
-    if not fills or not any(o.op.name == "index_set" for o in _walk(block)):
+    fills = [o for o in block.operations if _is_fill(o)]
+    if not fills or not any(isinstance(o.op, IndexSet) for o in _walk(block)):
         return frozenset()
     readers = _readers(block)
     return frozenset(o.results[0] for o in fills if readers.get(o.results[0]) and _ends(block, readers, o.results[0]))
@@ -41,10 +44,13 @@ def _walk(block: Block) -> Sequence[Operation]:
 
 
 def _is_fill(operation: Operation) -> bool:
+    op = operation.op
+    if op.splat is None and not isinstance(op, (Full, Broadcast)):
+        return False
     t = operation.results[0].type
     if not isinstance(t, TensorType) or in_registers(t) or not is_native(t.dtype):
         return False
-    return operation.op.name != "broadcast" or tensor_type(operation.operands[0]).rank == 0
+    return not isinstance(op, Broadcast) or tensor_type(operation.operands[0]).rank == 0
 
 
 Readers = dict[Value, list[tuple[Operation, int]]]
@@ -55,7 +61,7 @@ def _readers(block: Block) -> Readers:
     found: Readers = {}
     for operation in block.operations:
         for i, value in enumerate(operation.operands):
-            if operation.op.name != "dim":
+            if not isinstance(operation.op, DimOf):
                 found.setdefault(value, []).append((operation, i))
     return found
 
@@ -77,7 +83,7 @@ def _ends(block: Block, readers: Readers, value: Value, done: Sequence[Region] =
 
 
 def _is_base(reader: tuple[Operation, int]) -> bool:
-    return reader[0].op.name == "index_set" and reader[1] == 0
+    return isinstance(reader[0].op, IndexSet) and reader[1] == 0
 
 
 def _region(write: Operation) -> Region | None:
@@ -88,7 +94,7 @@ def _is_written_over(
     block: Block, readers: Readers, operation: Operation, i: int, done: Sequence[Region], depth: int
 ) -> bool:
     """Say whether an operation writes over what is left of its operand number `i`."""
-    if operation.op.name == "index_set" and i == 0:
+    if isinstance(operation.op, IndexSet) and i == 0:
         region = _region(operation)
         return region is not None and _ends(block, readers, operation.results[0], [*done, region], depth)
     if operation.op.is_branch and i > 0:  # 3
@@ -107,7 +113,7 @@ def _fills_by_turns(loop: Operation, i: int) -> bool:
         return False
     write, at = readers[value][0]
     made = write.results[0]
-    if write.op.name != "index_set" or at != 0 or readers.get(made) or body.results.count(made) != 1:
+    if not isinstance(write.op, IndexSet) or at != 0 or readers.get(made) or body.results.count(made) != 1:
         return False
     if body.results[i - 1] is not made:
         return False
@@ -124,7 +130,7 @@ def _fills_by_turns(loop: Operation, i: int) -> bool:
 def _turns(count: Value) -> Extent | None:
     """Return which extent a loop's count is; None where it is another number. An extent is never below 0."""
     made = count.operation
-    if made is not None and made.op.name == "scalar_max":
+    if made is not None and isinstance(made.op, ScalarMax):
         numbers = [v.type.extent for v in made.operands if isinstance(v.type, ScalarType)]
         extents = [e for e in numbers if isinstance(e, Dim)]
         return extents[0] if len(extents) == 1 and 0 in numbers else None

@@ -18,13 +18,11 @@ import math
 from collections.abc import Collection, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.indexing.class_indices import KeepAt
 from dy2st.records import record
-from dy2st.runtime.backends.cpu.fusion.gather_fusion import PICKS
 from dy2st.runtime.backends.cpu.fusion.index_maps import Group, even
 from dy2st.runtime.backends.cpu.fusion.observable_effects import can_raise, is_observed
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register, is_small
-from dy2st.runtime.backends.cpu.vector_ops.elementwise import DRAWN
-from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS
 
 _SMALL = 1 << 14
 """So many elements are in cache when the product is done."""
@@ -87,8 +85,12 @@ def with_epilogues(
 
 
 def _is_elementwise(group: Group) -> bool:
-    apart = (*REDUCTIONS, *DRAWN, *PICKS, "keep_at")
-    return group.outer is None and not any(o.op.name in apart for o in group.members) and bool(group.results)
+    return group.outer is None and not any(map(_is_apart, group.members)) and bool(group.results)
+
+
+def _is_apart(operation: Operation) -> bool:
+    op = operation.op
+    return bool(op.monoid) or op.random_elementwise or op.is_gather or isinstance(op, KeepAt)
 
 
 def _follows(group: Group, product: Operation) -> bool:

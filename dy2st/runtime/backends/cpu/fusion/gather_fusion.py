@@ -15,10 +15,12 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.indexing.along_axis import TakeAlongAxis
+from dy2st.ops.indexing.gather import Take
+from dy2st.ops.indexing.getitem import Index
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_nests, is_native
 
-PICKS = ("take", "index", "take_along_axis")
 _WHOLE = ("slice", None, None, None)
 
 
@@ -44,8 +46,10 @@ class Pick:
 
 def pick_of(operation: Operation) -> Pick | None:
     """Return what an operation reads within a loop nest; None where it cannot."""
-    name = operation.op.name
-    if name not in PICKS or not all(isinstance(v.type, TensorType) for v in operation.operands):
+    op = operation.op
+    if not isinstance(op, (Take, Index, TakeAlongAxis)) or not all(
+        isinstance(v.type, TensorType) for v in operation.operands
+    ):
         return None
     table, *places = operation.operands
     t = tensor_type(table)
@@ -53,10 +57,10 @@ def pick_of(operation: Operation) -> Pick | None:
     if not t.rank or not in_nests(t.dtype) or not places or not all(d.is_integer and is_native(d) for d in dtypes):
         return None
     rank = max(tensor_type(v).rank for v in places)
-    if name == "take_along_axis":
+    if isinstance(op, TakeAlongAxis):
         return _along(table, places[0], operation.attributes["axis"] % t.rank)
-    first = operation.attributes["axis"] % t.rank if name == "take" else _first(operation.attributes["spec"])
-    if first is None or (name == "index" and not rank):  # one row is a view
+    first = operation.attributes["axis"] % t.rank if isinstance(op, Take) else _first(operation.attributes["spec"])
+    if first is None or (isinstance(op, Index) and not rank):  # one row is a view
         return None
     more = rank - len(places)
     end = first + len(places)

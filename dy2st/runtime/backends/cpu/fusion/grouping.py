@@ -16,26 +16,28 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.core.constant import Full
+from dy2st.ops.indexing.class_indices import KeepAt
+from dy2st.ops.shape.concat_split import ExpandDims, Squeeze
+from dy2st.ops.shape.random import RandomNormal, RandomUniform
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.runtime.backends.cpu.fusion.batch_broadcasts import repeated_matrices
 from dy2st.runtime.backends.cpu.fusion.dead_fills import unfilled
 from dy2st.runtime.backends.cpu.fusion.epilogues import with_epilogues
-from dy2st.runtime.backends.cpu.fusion.gather_fusion import PICKS, pick_of
+from dy2st.runtime.backends.cpu.fusion.gather_fusion import pick_of
 from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Step, joined
-from dy2st.runtime.backends.cpu.fusion.index_maps import RELABELLED, Group, even, place
+from dy2st.runtime.backends.cpu.fusion.index_maps import Group, even, place
 from dy2st.runtime.backends.cpu.fusion.observable_effects import can_raise, is_observed
 from dy2st.runtime.backends.cpu.fusion.scalarized import is_in_registers
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_nests, in_register, is_native
-from dy2st.runtime.backends.cpu.vector_ops.elementwise import DRAWN, computes
+from dy2st.runtime.backends.cpu.vector_ops.elementwise import computes
 from dy2st.runtime.backends.cpu.vector_ops.random import is_drawn
-from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS
 
-_BY_ROWS = ("sum", "mean", "max", "top", "min", "prod", "all", "any")
-"""Reductions that may go over some axes first and then over the others."""
 _MOST = 100
 """How many operations a group has at most, so that registers and the time to compile it stay within bounds."""
-_FILLED = ("full", "zeros_like", "ones_like")
 
 
 def schedule(block: Block, apart: Collection[Operation] = (), last: Collection[Value] = ()) -> list[Step]:
@@ -102,7 +104,7 @@ class _Schedule:
         if _repeats_a_number(operation) and not self._is_made_open(operation):
             self.spread[operation.results[0]] = operation
             return True
-        group = None if operation.op.name in PICKS else self._main_group(operation)
+        group = None if operation.op.is_gather else self._main_group(operation)
         if group is not None and len(group.members) < _MOST:
             if self._enter(operation, group):
                 return True
@@ -111,9 +113,9 @@ class _Schedule:
                 return self._joins(total)
         for value in operation.operands:
             self._close(self.maker.get(value))
-            if operation.op.name in PICKS:
+            if operation.op.is_gather:
                 self._stand_alone(value)
-        source = operation.operands[0] if operation.op.name in REDUCTIONS else operation.results[0]
+        source = operation.operands[0] if operation.op.monoid else operation.results[0]
         group = Group(tensor_type(source).shape)
         if not group.space or not self._enter(operation, group):  # a number of float16 alone has no loops
             return False
@@ -160,7 +162,7 @@ class _Schedule:
 
     def _by_rows(self, operation: Operation, group: Group) -> Operation | None:
         """Let a group reduce its rows for a reduction over all axes; return the rest of it, over the rows."""
-        if operation.op.name not in _BY_ROWS or operation.attributes["keepdim"]:
+        if not operation.op.monoid or operation.attributes.get("keepdim", True):
             return None
         axes, outer = range(tensor_type(operation.operands[0]).rank), group.outer
         if tensor_type(operation.results[0]).dtype.name == "float16":
@@ -225,28 +227,32 @@ class _Schedule:
 
 def _is_alone(group: Group) -> bool:
     """Say whether a group only writes random numbers, or copies what is at places: kernels of their own do that."""
-    return len(group.members) == 1 and group.members[0].op.name in ("random_uniform", "random_normal", *PICKS)
+    return len(group.members) == 1 and _has_kernel(group.members[0].op)
+
+
+def _has_kernel(op: OpDef) -> bool:
+    return op.is_gather or isinstance(op, (RandomUniform, RandomNormal))
 
 
 def _views(group: Group) -> list[Operation]:
     """Take out of a group's results what only differs from another one by axes of extent 1; return what gives it."""
     written = set(group.results)
-    relabels = [o for o in group.members if o.op.name in ("expand_dims", "squeeze") and not can_raise(o)]
+    relabels = [o for o in group.members if isinstance(o.op, (ExpandDims, Squeeze)) and not can_raise(o)]
     found = [o for o in relabels if written.issuperset((o.results[0], o.operands[0]))]
     group.results = [v for v in group.results if all(v is not o.results[0] for o in found)]
     return found
 
 
 def _fusible(operation: Operation) -> bool:
-    name = operation.op.name
+    op = operation.op
     if len(operation.results) != 1 or not isinstance(operation.results[0].type, TensorType):
         return False
     made = operation.results[0].type
     if not in_nests(made.dtype):
         return False
-    if name in REDUCTIONS:
+    if op.monoid:
         source = operation.operands[0].type
-        if name == "prod" and made.dtype.is_floating:  # one part of it may overflow where another one is 0
+        if op.monoid == "mul" and made.dtype.is_floating:  # one part of it may overflow where another one is 0
             return False
         return is_native(made.dtype) and (
             isinstance(source, TensorType) and is_native(source.dtype) and not in_register(source) and source.rank > 0
@@ -255,18 +261,18 @@ def _fusible(operation: Operation) -> bool:
         return False
     if any(isinstance(v.type, ScalarType) and v.type.kind != "int" for v in operation.operands):
         return False  # no extent: `eval` says so
-    if name in ("full", "broadcast", *RELABELLED):
+    if op.is_reshape or isinstance(op, (Full, Broadcast)):
         first = tensor_type(operation.operands[0])
-        return in_nests(first.dtype) and (name not in RELABELLED or not in_register(first))
-    if name == "keep_at":
+        return in_nests(first.dtype) and not (op.is_reshape and in_register(first))
+    if isinstance(op, KeepAt):
         return is_native(made.dtype) and operation.attributes["axis"] == made.rank - 1
-    if name in DRAWN:
+    if op.random_elementwise:
         return is_drawn(operation)
-    if name in PICKS:
+    if op.is_gather:
         return pick_of(operation) is not None
-    if name in _FILLED:
+    if op.splat is not None:
         return isinstance(operation.operands[0].type, TensorType)
-    return operation.op.elementwise and computes(operation)
+    return op.elementwise and computes(operation)
 
 
 def _reducing(like: Operation, value: Value, axes: tuple[int, ...]) -> Operation:
@@ -278,5 +284,5 @@ def _reducing(like: Operation, value: Value, axes: tuple[int, ...]) -> Operation
 
 
 def _repeats_a_number(operation: Operation) -> bool:
-    repeats = operation.op.name in ("broadcast", "full")
+    repeats = isinstance(operation.op, (Broadcast, Full))
     return repeats and in_register(operation.operands[0].type) and not can_raise(operation)

@@ -21,17 +21,16 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ScalarType
+from dy2st.ops.core.constant import Constant, Renew
+from dy2st.ops.indexing.class_indices import KeepAt
 from dy2st.records import field, record
 from dy2st.runtime.backends.cpu.fusion.epilogues import Epilogue
 from dy2st.runtime.backends.cpu.fusion.index_maps import Group, even
 from dy2st.runtime.backends.cpu.fusion.observable_effects import can_raise
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register, is_small
-from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS
 
 _MOST = 1024
 """How many nests are put together at most: what they take stands on the stack."""
-NAMES = ("detach", "renew", "expand_dims", "squeeze")
-"""What gives another name to the same memory."""
 
 
 @record(eq=False)
@@ -63,7 +62,7 @@ def groups_of(step: Step) -> Sequence[Group]:
 
 def read_by(step: Step) -> Sequence[Value]:
     """Return what a step reads: of what is named anew the new elements alone."""
-    return step.operands[:1] if isinstance(step, Operation) and step.op.name == "renew" else step.operands
+    return step.operands[:1] if isinstance(step, Operation) and isinstance(step.op, Renew) else step.operands
 
 
 def joined(steps: Sequence[Operation | Group | Epilogue]) -> list[Step]:
@@ -129,16 +128,16 @@ class _Gathering:
 
 def _may_wait(operation: Operation) -> bool:
     """Say whether an operation may wait for groups: it names what they make, or computes with it and cannot raise."""
-    return operation.op.name in NAMES or (_is_light(operation) and not can_raise(operation))
+    return operation.op.renames or (_is_light(operation) and not can_raise(operation))
 
 
 def may_join(group: Group) -> bool:
     """1."""
     if not all(isinstance(e, int) for e in group.space) or not group.results or group.columns:
         return False
-    if any(o.op.name == "keep_at" or can_raise(o) for o in group.members):
+    if any(isinstance(o.op, KeepAt) or can_raise(o) for o in group.members):
         return False
-    sums = [o for o in group.members if o.op.name in REDUCTIONS]
+    sums = [o for o in group.members if o.op.monoid]
     if sums and not _are_sums_of_all(sums, group):
         return False
     if not sums and group.outer is not None:
@@ -154,7 +153,7 @@ def _are_sums_of_all(sums: Sequence[Operation], group: Group) -> bool:
     """Say whether reductions of a group end with it, and add up all of its elements."""
     read = {v for o in group.members for v in o.operands}
     return group.outer == 0 and all(
-        o.op.name in ("sum", "mean", "sum_to") and in_register(o.results[0].type) and o.results[0] not in read
+        o.op.monoid == "add" and in_register(o.results[0].type) and o.results[0] not in read
         and not o.attributes.get("keepdim")
         for o in sums
     )  # fmt: skip
@@ -164,7 +163,7 @@ def _is_light(operation: Operation) -> bool:
     """Say whether an operation makes numbers alone, or nothing that takes time."""
     if operation.blocks or operation.op.effect:
         return False
-    if operation.op.name in ("constant", *NAMES):
+    if operation.op.renames or isinstance(operation.op, Constant):
         return True
     types = [v.type for v in operation.results]
     return all(isinstance(t, ScalarType) or in_register(t) or is_small(t) for t in types)

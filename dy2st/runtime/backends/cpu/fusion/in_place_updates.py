@@ -28,19 +28,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Operation, Program, Value
+from dy2st.ops.core.constant import Detach, Renew
+from dy2st.ops.indexing.gather import Take, TakeAdd
+from dy2st.ops.indexing.masked_select import OneHot
+from dy2st.ops.nn.pooling import AvgPool, AvgPoolGrad, MaxPool
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.fusion.epilogues import Epilogue
-from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import NAMES, Step, groups_of, may_join, read_by
+from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Step, groups_of, may_join, read_by
 from dy2st.runtime.backends.cpu.fusion.observable_effects import can_raise, is_observed
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers
-from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS
-
-_FRESH = (
-    *("matmul", "matmul_add", "conv", "conv_input_grad", "conv_weight_grad", "attention", "attention_grad"),
-    *("take", "take_add", "one_hot", "max_pool", "avg_pool", "avg_pool_grad", *REDUCTIONS),
-)
-"""Ops whose results never show the memory of an operand; so do loop nests."""
 
 Next = dict[Value, tuple[Value, int]]
 """Results of loop nests, each with the operand whose memory it may take, and the number of the argument that it is."""
@@ -75,14 +73,14 @@ def _end(
     kept: frozenset[int],
 ) -> End:  # fmt: skip
     types = {number: v.type for v, number in arguments.items()}
-    named = {_named(v, ("detach", "renew")): number for v, number in reversed(renewed.items())}
+    named = {_named(v, (Detach, Renew)): number for v, number in reversed(renewed.items())}
     made = {v: n for v, n in named.items() if v.type == types.get(n) and v not in arguments}
     return End(block, made, arguments, shown, kept)
 
 
-def _named(value: Value, names: Sequence[str] = NAMES) -> Value:
+def _named(value: Value, by: type[OpDef] | tuple[type[OpDef], ...] = OpDef) -> Value:
     """Return what a value is another name of."""
-    while value.operation is not None and value.operation.op.name in names:
+    while value.operation is not None and value.operation.op.renames and isinstance(value.operation.op, by):
         value = value.operation.operands[0]
     return value
 
@@ -134,7 +132,7 @@ def overwritten(end: End, steps: Sequence[Step]) -> Next:
             number = end.renewed.get(value)
             if number is None or readers[number] != 1 or number in kept or in_registers(value.type):
                 continue
-            before = [v for v in group.operands if end.arguments.get(_named(v, ("detach",))) == number]
+            before = [v for v in group.operands if end.arguments.get(_named(v, Detach)) == number]
             next_ones.update((value, (v, number)) for v in before)
     return next_ones
 
@@ -150,7 +148,7 @@ def branches(end: End, steps: Sequence[Step]) -> list[End]:
     found: list[End] = []
     for block in last.blocks:
         pairs = [*zip(block.arguments, last.operands[1:], strict=True)]
-        firsts = [(inner, _named(outer, ("detach",))) for inner, outer in pairs]
+        firsts = [(inner, _named(outer, Detach)) for inner, outer in pairs]
         arguments = {inner: end.arguments[v] for inner, v in firsts if v in end.arguments}
         made = [*zip(last.results, block.results, strict=True)]
         renewed = {inner: end.renewed[v] for v, inner in made if v in end.renewed}
@@ -162,7 +160,7 @@ def _last(steps: Sequence[Step]) -> tuple[Step | None, list[Operation]]:
     """Return the last step that does something, and those behind it, which give names."""
     names: list[Operation] = []
     for step in reversed(steps):
-        if not isinstance(step, Operation) or step.op.name not in NAMES:
+        if not isinstance(step, Operation) or not step.op.renames:
             return step, names
         names.append(step)
     return None, names
@@ -173,11 +171,17 @@ def _named_anew(names: Sequence[Operation]) -> list[Value]:
     return [v for o in names for v in read_by(o)]
 
 
+def _is_fresh(op: OpDef) -> bool:
+    """Say whether the code of an op never gives a result that shows the memory of an operand; loop nests never do."""
+    fresh = op.is_contraction or op.monoid
+    return bool(fresh) or isinstance(op, (Take, TakeAdd, OneHot, MaxPool, AvgPool, AvgPoolGrad))
+
+
 def _shown(end: End, steps: Sequence[Step]) -> tuple[dict[Value, frozenset[int]], frozenset[int]]:
     """Return of which arguments values may show the memory, and of which somebody outside or behind the block may."""
     shown, kept = dict(end.shown), end.kept
     for step in steps:
-        if not isinstance(step, Operation) or step.op.name in _FRESH:
+        if not isinstance(step, Operation) or _is_fresh(step.op):
             continue
         seen = frozenset(number for v in read_by(step) for number in shown.get(v, ()))
         if step.op.effect:

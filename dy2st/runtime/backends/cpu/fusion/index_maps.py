@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.core.constant import Full
+from dy2st.ops.indexing.class_indices import KeepAt
+from dy2st.ops.reduce.reduction import Max, Mean, Min, Sum
+from dy2st.ops.shape.shape import Broadcast, SumTo
 from dy2st.records import field, record
-from dy2st.runtime.backends.cpu.fusion.gather_fusion import PICKS, pick_of
+from dy2st.runtime.backends.cpu.fusion.gather_fusion import pick_of
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register
-from dy2st.runtime.backends.cpu.vector_ops.elementwise import DRAWN
 from dy2st.runtime.backends.cpu.vector_ops.random import probabilities
-from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS
 from dy2st.shapes import Extent, Shape
 
 AxisMap = tuple[int | None, ...]
-RELABELLED = ("reshape", "expand_dims", "squeeze")
 _WHOLE_DRAWS = 64
 """Rows of random numbers begin at multiples of this, as the vectors do that are drawn at once."""
 
@@ -47,18 +48,18 @@ class Group:
 
 def place(operation: Operation, group: Group) -> AxisMap | None:
     """Return the axis map of an operation's result in a group, after noting its operands'; None where it has none."""
-    name = operation.op.name
-    if name in REDUCTIONS:
+    op = operation.op
+    if op.monoid:
         return _reduction(operation, group)
-    if name == "broadcast":
+    if isinstance(op, Broadcast):
         return _broadcast(operation, group)
-    if name in RELABELLED:
+    if op.is_reshape:
         return _relabelled(operation, group)
-    if name == "keep_at":
+    if isinstance(op, KeepAt):
         return _kept(operation, group)
-    if name in DRAWN:
+    if op.random_elementwise:
         return _drawn(operation, group)
-    if name in PICKS:
+    if op.is_gather:
         return _picked(operation, group)
     made = operation.results[0]
     known = [group.maps[v] for v in operation.operands if v in group.maps]
@@ -66,7 +67,7 @@ def place(operation: Operation, group: Group) -> AxisMap | None:
     map_ = known[0] if known else identity
     if map_ is None or any(m != map_ for m in known) or not _agrees(tensor_type(made).shape, map_, group):
         return None
-    if name == "full":
+    if isinstance(op, Full):
         value = operation.operands[0]
         noted = in_register(value.type) or _noted([value], (), group) is not None
         return map_ if noted and _fits(map_, group) else None
@@ -214,7 +215,7 @@ def _long(shape: Shape) -> list[Extent]:
 def _reduced(operation: Operation) -> tuple[list[int], list[int | None]] | None:
     """Return the axes that a reduction takes away, and the operand's axis of each axis of the result."""
     shape, made = tensor_type(operation.operands[0]).shape, tensor_type(operation.results[0]).shape
-    if operation.op.name != "sum_to":
+    if not isinstance(operation.op, SumTo):
         axes = sorted(operation.attributes["axis"])
         keep = operation.attributes["keepdim"]
         return axes, [None if i in axes else i for i in range(len(shape)) if keep or i not in axes]
@@ -247,7 +248,7 @@ def _reduction(operation: Operation, group: Group) -> AxisMap | None:
     outer = max(kept, default=-1) + 1 if rows else min(kept)
     if group.outer not in (None, outer) or not all(even(m, outer, space) for m in (*group.maps.values(), map_)):
         return None
-    if columns and operation.op.name not in ("sum", "sum_to", "mean", "max", "top", "min"):
+    if columns and not isinstance(operation.op, (Max, Mean, Min, Sum, SumTo)):
         return None
     group.outer = outer
     group.maps[value] = map_

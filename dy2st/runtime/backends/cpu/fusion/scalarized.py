@@ -9,18 +9,12 @@ import math
 
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.control.scalar_unary import Item
+from dy2st.ops.indexing.getitem import IndexAdd
+from dy2st.ops.linalg.matmul import MatMul
+from dy2st.ops.shape.shape import DimOf, SumTo
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers, is_small, known_extents
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import computes
-from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS
-
-MOVES = frozenset(
-    {
-        *("index", "index_set", "transpose", "reshape", "squeeze", "expand_dims", "split", "concat", "stack"),
-        *("broadcast", "flip", "roll", "diagonal", "detach", "renew", "full"),
-    }
-)
-"""The ops that put elements elsewhere and compute nothing."""
-FILLED = ("zeros_like", "ones_like")
 
 
 def is_in_registers(operation: Operation) -> bool:
@@ -28,18 +22,18 @@ def is_in_registers(operation: Operation) -> bool:
     values = (*operation.operands, *operation.results)
     if not any(is_small(v.type) for v in values) or not all(in_registers(v.type) for v in values):
         return False
-    name = operation.op.name
-    if name in ("constant", "dim", *FILLED):
+    op = operation.op
+    if op.is_constant or op.splat is not None or isinstance(op, DimOf):
         return True
-    if name in MOVES or name == "index_add":
+    if op.is_data_movement or isinstance(op, IndexAdd):
         return _is_known(operation)
-    if name == "item":
+    if isinstance(op, Item):
         return math.prod(known_extents(tensor_type(operation.operands[0]))) == 1
-    if name in REDUCTIONS:
+    if op.monoid:
         return _is_known(operation) and tensor_type(operation.operands[0]).rank > 0 and _fits(operation)
-    if name == "matmul":
+    if isinstance(op, MatMul):
         return _is_known(operation) and not tensor_type(operation.operands[0]).dtype.is_bool
-    if not operation.op.elementwise:
+    if not op.elementwise:
         return False
     shapes = {v.type.shape for v in values if isinstance(v.type, TensorType)}
     return len(shapes) == 1 and not any(isinstance(v.type, ScalarType) for v in values) and computes(operation)
@@ -47,7 +41,7 @@ def is_in_registers(operation: Operation) -> bool:
 
 def _fits(operation: Operation) -> bool:
     """Say whether what a `sum_to` sums up to can be repeated to its operand; behind what raised it may not be."""
-    if operation.op.name != "sum_to":
+    if not isinstance(operation.op, SumTo):
         return True
     shape, kept = (known_extents(tensor_type(v)) for v in (operation.operands[0], operation.results[0]))
     lead = len(shape) - len(kept)

@@ -13,6 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.linalg.expm import MatrixExponential, MatrixExponentialSlope
+from dy2st.ops.reduce.loss import SoftmaxCrossEntropy
+from dy2st.ops.reduce.normalization import LayerNorm
+from dy2st.ops.shape.shape import Broadcast, BroadcastExtent, SumTo
 from dy2st.runtime.backends.cpu.fusion.split_weight_extents import cut_widths
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import is_small
 from dy2st.shapes import Dim, Extent, Shape, met, symbol
@@ -32,29 +36,21 @@ def _numbers(a: Extent, b: Extent) -> bool:
 
 
 def _met_in(operation: Operation) -> Iterator[Meeting]:
-    name, types = operation.op.name, [v.type for v in operation.operands]
-    if name in ("broadcast", "sum_to"):
+    op, types = operation.op, [v.type for v in operation.operands]
+    if isinstance(op, (Broadcast, SumTo)):
         yield from _trailing(operation.results[0], operation.operands[0])
-    elif name == "broadcast_extent":
+    elif isinstance(op, BroadcastExtent):
         a, b = (t.extent if isinstance(t, ScalarType) else None for t in types)
         if a is not None and b is not None:
             yield a, b
-    elif name in _SAME_TRAILING:
+    elif isinstance(op, LayerNorm):  # operands have the last extents of the first
         for other in operation.operands[1:]:
             yield from _trailing(other, operation.operands[0])
-    elif name in _SAME_LEADING:
+    elif isinstance(op, SoftmaxCrossEntropy):  # the same extents, but along one axis
         yield from _leading(operation.operands)
-    elif name in _SQUARE:
+    elif isinstance(op, (MatrixExponential, MatrixExponentialSlope)):  # written as others where they are square
         *_, rows, columns = _shape(operation.operands[0])
         yield rows, columns
-
-
-_SAME_TRAILING = frozenset({"layer_norm"})
-"""Ops whose operands have the last extents of the first."""
-_SAME_LEADING = frozenset({"softmax_cross_entropy"})
-"""Ops whose operands have the same extents, but along one axis."""
-_SQUARE = frozenset({"matrix_exp", "matrix_exp_slope"})
-"""Ops of square matrices that are written as others where the types tell that they are square."""
 
 
 def _trailing(a: Value, b: Value) -> Iterator[Meeting]:

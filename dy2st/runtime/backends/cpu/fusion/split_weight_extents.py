@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from dy2st.ir.program import Block, Operation, Program, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.indexing.getitem import Index
+from dy2st.ops.linalg.matmul import MatMul
+from dy2st.ops.shape.concat_split import Concat, ExpandDims, Split
 from dy2st.shapes import Dim, Extent
 
 Origins = Callable[[Extent], Iterable[str]]
@@ -20,7 +23,7 @@ Origins = Callable[[Extent], Iterable[str]]
 def cut_widths(program: Program, origins: Origins) -> set[str]:
     """Return the symbols of the extents of weights that slices and splits cut, and of where they cut."""
     operations = list(program.block.walk())
-    weights = {name for o in operations if o.op.name == "matmul" for e in tensor_type(o.operands[1]).shape
+    weights = {name for o in operations if isinstance(o.op, MatMul) for e in tensor_type(o.operands[1]).shape
                for name in origins(e)}  # fmt: skip
     found: set[str] = set()
     for operation in operations:
@@ -38,11 +41,11 @@ def cut_widths(program: Program, origins: Origins) -> set[str]:
 def _joined(body: Block) -> Iterator[Extent]:
     """Yield the lengths of what a body joins and multiplies by a matrix, and the extents of the matrix."""
     for product in body.operations:
-        left = product.operands[0] if product.op.name == "matmul" else None
-        if left is not None and left.operation is not None and left.operation.op.name == "expand_dims":
+        left = product.operands[0] if isinstance(product.op, MatMul) else None
+        if left is not None and left.operation is not None and isinstance(left.operation.op, ExpandDims):
             left = left.operation.operands[0]
         made = None if left is None else left.operation
-        if made is not None and made.op.name == "concat" and made.attributes["axis"] == tensor_type(left).rank - 1:
+        if made is not None and isinstance(made.op, Concat) and made.attributes["axis"] == tensor_type(left).rank - 1:
             yield from (tensor_type(part).shape[-1] for part in made.operands)
             yield from tensor_type(product.operands[1]).shape
 
@@ -55,9 +58,9 @@ def _symbols(extent: Extent) -> Iterator[Dim]:
 
 def _cut(operation: Operation) -> Iterator[int]:
     """Yield the axes of the first operand that an operation cuts at numbers of the run."""
-    if operation.op.name == "split" and None in operation.attributes["sections"]:
+    if isinstance(operation.op, Split) and None in operation.attributes["sections"]:
         yield operation.attributes["axis"]
-    if operation.op.name != "index" or not isinstance(operation.operands[0].type, TensorType):
+    if not isinstance(operation.op, Index) or not isinstance(operation.operands[0].type, TensorType):
         return
     axis = 0
     for part in operation.attributes["spec"]:

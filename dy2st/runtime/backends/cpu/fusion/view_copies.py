@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value
+from dy2st.ops.indexing.getitem import Index
 from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Step, read_by
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers
-
-_WRITES = ("index_set", "index_add", "put_along_axis")
 
 
 def copied_views(steps: Sequence[Step], results: Sequence[Value]) -> set[Value]:
@@ -30,9 +29,9 @@ def copied_views(steps: Sequence[Step], results: Sequence[Value]) -> set[Value]:
     for at, step in enumerate(steps):
         if not isinstance(step, Operation):
             continue
-        if step.op.name == "index" and not in_registers(step.results[0].type):
+        if isinstance(step.op, Index) and not in_registers(step.results[0].type):
             first = base[step.results[0]] = base.get(step.operands[0], step.operands[0])
             views.setdefault(first, []).append(step.results[0])
-        elif step.op.name in _WRITES:
+        elif step.op.writes is not None:
             found.update(v for v in views.get(step.operands[0], ()) if last.get(v, -1) >= at)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dy2st.dtypes import int64
 from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
-from dy2st.runtime.backends.cpu.fusion.gather_fusion import PICKS, Apart, Pick, pick_in_nest
+from dy2st.runtime.backends.cpu.fusion.gather_fusion import Apart, Pick, pick_in_nest
 from dy2st.runtime.backends.cpu.fusion.index_maps import Group
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, in_register
 from dy2st.runtime.backends.cpu.loop_nests.gather_loads import all_inside, are_inside
@@ -18,7 +18,7 @@ from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
 
 def picks_of(group: Group) -> dict[Value, Pick]:
     """Return what a group's members read at places."""
-    return {o.results[0]: pick_in_nest(o) for o in group.members if o.op.name in PICKS}
+    return {o.results[0]: pick_in_nest(o) for o in group.members if o.op.is_gather}
 
 
 def reads_with_gaps(made: Layout, value: Value) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.core.constant import Full
+from dy2st.ops.shape.random import RandomInt
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.emitter.buffer_donation import room_in_place
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
@@ -37,7 +40,6 @@ from dy2st.runtime.backends.cpu.ops.tensors import (
     product,
     thread_count,
 )
-from dy2st.runtime.backends.cpu.vector_ops.elementwise import DRAWN
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element
 from dy2st.runtime.backends.cpu.vector_ops.random import numbers_of, probabilities
 
@@ -194,10 +196,9 @@ def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[st
 
 def _said(operation: Operation) -> tuple[Sequence[int | None], Iterator[Value]]:
     """Return the shape that an operation is told, and the numbers that are its other extents; or nothing."""
-    name = operation.op.name
-    if name in ("broadcast", "full"):
+    if isinstance(operation.op, (Broadcast, Full)):
         return operation.attributes["shape"], iter(operation.operands[1:])
-    if name in DRAWN and not probabilities(operation):
+    if operation.op.random_elementwise and not probabilities(operation):
         return operation.attributes["shape"], iter(operation.operands[len(numbers_of(operation)) :])
     return (), iter(())
 
@@ -205,7 +206,7 @@ def _said(operation: Operation) -> tuple[Sequence[int | None], Iterator[Value]]:
 def _check_bounds(w: Writer, group: Group, given: dict[Value, Components]) -> None:
     """Write that the bounds of random integers hold some: else `eval` says so."""
     for operation in group.members:
-        if operation.op.name == "random_int":
+        if isinstance(operation.op, RandomInt):
             low, high = (given[v][0] for v in operation.operands[2:4])
             w.demand(all_of(w.f, compare(w.f, "slt", low, high), compare(w.f, "sgt", minus(w.f, high, low), 0)))
 

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
+from pkgutil import iter_modules
 
+from dy2st.ir.opdef import REGISTRY
 from dy2st.runtime.backends.cpu.libm.core.double_double_emitter import WideEmitter
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.registry import EXACT, FORMULAS, Formula
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 
-Formula = Callable[..., Lanes]
-
-_BY_MODULE = {
-    "formulas.exp": "exp exp2 expm1",
-    "formulas.log": "log log2 log10 log1p",
-    "formulas.activations": "sigmoid silu log_sigmoid softplus gelu_tanh",
-    "formulas.erf": "erf gelu erfinv",
-    "formulas.gamma": "lgamma digamma",
-    "formulas.bessel": "i0e i1e",
-    "formulas.hyperbolic": "sinh cosh tanh asinh acosh atanh",
-    "formulas.trigonometric": "sin cos tan",
-    "formulas.inverse_trigonometric": "asin acos atan atan2",
-    "formulas.pow": "pow hypot sqrt rsqrt reciprocal square",
-    "formulas.division": "fmod mod floordiv",
-    "formulas.rounding": "floor ceil trunc rint round sign nextafter",
-}
-FORMULAS: Mapping[str, str] = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
-"""The functions, each with the module that has its formula: that is loaded with the first Program that needs it."""
+_FORMULAS = "dy2st.runtime.backends.cpu.libm.formulas"
 
 
 def _formula(name: str) -> Formula:
-    return getattr(import_module(f"dy2st.runtime.backends.cpu.libm.{FORMULAS[name]}"), name)
+    """Return a formula; its module is loaded with the first Program that needs it."""
+    module, _, plain = name.rpartition(".")
+    if plain not in FORMULAS:
+        import_module(f"{_FORMULAS}.{module or REGISTRY[plain].formula}")
+    return FORMULAS[plain]
+
+
+def load_formulas() -> dict[str, Formula]:
+    """Load all modules of formulas and return what they have."""
+    for module in iter_modules(import_module(_FORMULAS).__path__):
+        import_module(f"{_FORMULAS}.{module.name}")
+    return FORMULAS
 
 
 @functools.cache
@@ -42,7 +39,8 @@ def function(name: str, dtype: str, lanes: int) -> Definition:
     Parameters
     ----------
     name
-        One of `FORMULAS`; binary functions (`pow`, `atan2`, ...) take two vectors.
+        An op that has a `formula`, or module and name of another one ("activations.gelu_tanh"); binary functions
+        (`pow`, `atan2`, ...) take two vectors.
     dtype
         "f32" or "f64".
     lanes
@@ -51,16 +49,16 @@ def function(name: str, dtype: str, lanes: int) -> Definition:
     Raises
     ------
     KeyError
-        For a name that is none of `FORMULAS`.
+        For a name of which there is no formula.
 
     Examples
     --------
-    >>> square_root = function("sqrt", "f32", 4)
-    >>> square_root.name
-    'dy2st.sqrt.f32.4'
+    >>> inverse_root = function("rsqrt", "f32", 4)
+    >>> inverse_root.name
+    'dy2st.rsqrt.f32.4'
     """
-    e = Emitter(lanes)
-    return _finished(e, f"dy2st.{name}.{dtype}.{lanes}", dtype, _operands(e, name, dtype), _formula(name))
+    e, made = Emitter(lanes), _formula(name)
+    return _finished(e, f"dy2st.{made.__name__}.{dtype}.{lanes}", dtype, _operands(e, made, dtype), made)
 
 
 @functools.cache
@@ -70,32 +68,24 @@ def strict_function(name: str, dtype: str, lanes: int) -> Definition:
     >>> strict_function("tanh", "f64", 4).name
     'dy2st.strict.tanh.f64.4'
     """
-    formula, symbol = _formula(name), f"dy2st.strict.{name}.{dtype}.{lanes}"
-    if name in EXACT:
+    made = _formula(name)
+    symbol = f"dy2st.strict.{made.__name__}.{dtype}.{lanes}"
+    if made.__name__ in EXACT:
         e = Emitter(lanes)
-        return _finished(e, symbol, dtype, _operands(e, name, dtype), formula)
+        return _finished(e, symbol, dtype, _operands(e, made, dtype), made)
     if dtype == "f64":
         wide = WideEmitter(lanes)
-        operands = _operands(wide, name, dtype)
-        return _finished(wide, symbol, dtype, operands, lambda e, *x: wide.rounded(formula(e, *x)))
+        operands = _operands(wide, made, dtype)
+        return _finished(wide, symbol, dtype, operands, lambda e, *x: wide.rounded(made(e, *x)))
     e = Emitter(lanes)
-    operands = _operands(e, name, dtype)
+    operands = _operands(e, made, dtype)
     return _finished(
-        e, symbol, dtype, operands, lambda e, *x: e.convert(formula(e, *(e.convert(v, "f64") for v in x)), "f32")
+        e, symbol, dtype, operands, lambda e, *x: e.convert(made(e, *(e.convert(v, "f64") for v in x)), "f32")
     )
 
 
-EXACT = frozenset(
-    {
-        *("fmod", "mod", "floordiv", "floor", "ceil", "trunc", "rint", "round", "sign", "nextafter"),
-        *("sqrt", "reciprocal", "square"),
-    }
-)
-"""The functions that are correctly rounded as they are."""
-
-
-def _operands(e: Emitter, name: str, dtype: str) -> list[Lanes]:
-    names = list(inspect.signature(_formula(name)).parameters)[1:]  # the first is the emitter
+def _operands(e: Emitter, made: Formula, dtype: str) -> list[Lanes]:
+    names = list(inspect.signature(made).parameters)[1:]  # the first is the emitter
     return [Lanes(e, dtype, f"%{x}") for x in names]
 
 

@@ -19,19 +19,23 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.core.constant import Full
+from dy2st.ops.indexing.class_indices import KeepAt
+from dy2st.ops.reduce.reduction import Mean
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.fusion.gather_fusion import PICKS, pick_in_nest
+from dy2st.runtime.backends.cpu.fusion.gather_fusion import pick_in_nest
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Module
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, plus, rounded_down
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind, in_register
 from dy2st.runtime.backends.cpu.loop_nests.gather_loads import picked, row_start
 from dy2st.runtime.backends.cpu.loop_nests.row_addresses import Rows
 from dy2st.runtime.backends.cpu.loop_nests.schedule import Layout, Work, read_as_elements, vectors_at_once
-from dy2st.runtime.backends.cpu.vector_ops.elementwise import DEAR, DRAWN, compute, converted
+from dy2st.runtime.backends.cpu.vector_ops.elementwise import compute, converted, is_dear
 from dy2st.runtime.backends.cpu.vector_ops.keep_at import kept_at
 from dy2st.runtime.backends.cpu.vector_ops.load_store import Place
 from dy2st.runtime.backends.cpu.vector_ops.random import member, numbers_of
-from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS, Accumulator, combined, finished, identity
+from dy2st.runtime.backends.cpu.vector_ops.reductions import Accumulator, combined, finished, identity
 from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
 
 Where: TypeAlias = "tuple[dict[Value, str], dict[Value, str], dict[Value, str], list[str]]"
@@ -95,7 +99,7 @@ class Nest(Rows):
     def _begin_row(self, counters: list[str]) -> None:
         """Write where a row stands."""
         self.row, self.base, self.picked, self.counters = {}, dict(self.scratch), {}, counters
-        if any(o.op.name in DRAWN for o in self.group.members):
+        if any(o.op.random_elementwise for o in self.group.members):
             self.origin = self.row_number(counters)
         for value, register in self.reading.items():
             if in_register(value.type):
@@ -119,11 +123,11 @@ class Nest(Rows):
         comes from memory then while this one goes there. Where the last one reads operands, that takes longer.
         """
         made, members = self.made, self.group.members
-        if not made.kept or self.group.columns or any(o.op.name in (*DRAWN, *PICKS) for o in members):
+        if not made.kept or self.group.columns or any(o.op.random_elementwise or o.op.is_gather for o in members):
             return False
         first, last = made.work(0), made.work(made.sweeps - 1)
         read = {made.reads.get(v, 0) for v in self.reading if v in self.group.maps and not made.is_row(v)}
-        dear = {made.at[o.results[0]] for o in members if o.op.name in DEAR and not made.is_row(o.results[0])}
+        dear = {made.at[o.results[0]] for o in members if is_dear(o.op) and not made.is_row(o.results[0])}
         apart = last.sweep > max(read | dear, default=0)
         return apart and bool(first.ends and last.stores) and not (first.stores or last.ends)
 
@@ -172,7 +176,7 @@ class Nest(Rows):
             (result,) = operation.results
             if result in self.row or result in self.group.columns or not self.made.is_row(result):
                 continue
-            if self.made.at[result] == sweep and operation.op.name not in REDUCTIONS:
+            if self.made.at[result] == sweep and not operation.op.monoid:
                 self.row[result] = self._member(
                     lanes, operation, [self._row_value(v) for v in read_as_elements(operation)]
                 )
@@ -301,16 +305,16 @@ class Nest(Rows):
 
     def _member(self, lanes: Lanes, operation: Operation, registers: list[str]) -> str:
         """Write one member on registers."""
-        name = operation.op.name
-        if name in ("broadcast", "full", "reshape", "expand_dims", "squeeze"):
+        op = operation.op
+        if op.is_reshape or isinstance(op, (Broadcast, Full)):
             return registers[0]
-        if name == "keep_at":
+        if isinstance(op, KeepAt):
             x, places = registers
             return kept_at(lanes, tensor_type(operation.results[0]).dtype, x, places, self.number)
-        if name in DRAWN:
+        if op.random_elementwise:
             numbers = [self.row[v] for v in numbers_of(operation)]
             return member(lanes, operation, registers, numbers, plus(self.f, self.origin, self.number))
-        if name in PICKS:
+        if op.is_gather:
             return self._picked(lanes, operation, registers)
         return compute(lanes, operation, registers)
 
@@ -361,7 +365,7 @@ class Nest(Rows):
 
         def write(i: str) -> None:
             constant = Lanes(self.f, self.module, self.elements.count).constant(
-                identity(operation.op.name, dtype), dtype
+                identity(operation.op.monoid, dtype), dtype
             )
             self._store(value, constant, i)
 
@@ -371,13 +375,13 @@ class Nest(Rows):
         (result,) = operation.results
         dtype, source = tensor_type(result).dtype, tensor_type(operation.operands[0]).dtype
         so_far = self._load(result, i)
-        total = combined(lanes, operation.op.name, dtype, so_far, converted(lanes, register, source, dtype))
+        total = combined(lanes, operation.op.monoid, dtype, so_far, converted(lanes, register, source, dtype))
         self._store(result, total, i)
 
     def finish_columns(self) -> None:
         """Write what becomes of the sums."""
         for value in self.group.columns:
-            if self.makers[value].op.name == "mean":
+            if isinstance(self.makers[value].op, Mean):
                 self._divide_column(value)
 
     def _divide_column(self, value: Value) -> None:

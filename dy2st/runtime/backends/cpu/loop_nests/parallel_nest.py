@@ -243,7 +243,7 @@ class SplitNest(Nest):
         self.writing = results
         with main.when(several, "add"):
             for value, room in zip(columns, self.rooms, strict=True):
-                function = add_up(self.module, self.makers[value].op.name, _dtype(value), self.count)
+                function = add_up(self.module, self.makers[value].op.monoid, _dtype(value), self.count)
                 operands = (f"ptr {self.writing[value]}", f"ptr {room}", f"i64 {number}", f"i64 {self.length}")
                 main.call("void", f"@{function}", *operands)
         self.finish_columns()
@@ -296,7 +296,7 @@ class SplitNest(Nest):
         lanes = Lanes(f, self.module, 1)
         with f.loop(count, start=1, hint="blocks") as i:
             more = f.load(kind, f.offset(slot, i, kind))
-            f.store(kind, combined(lanes, operation.op.name, dtype, f.load(kind, slot), more), slot)
+            f.store(kind, combined(lanes, operation.op.monoid, dtype, f.load(kind, slot), more), slot)
         return f.load(kind, slot)
 
 

@@ -17,8 +17,7 @@ from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import Integer, all_of, compare, least, minus, most, plus, times
 from dy2st.runtime.backends.cpu.loop_nests.schedule import Layout
 from dy2st.runtime.backends.cpu.thread_pool.job_scheduling import LEAST_COST
-from dy2st.runtime.backends.cpu.vector_ops.elementwise import DEAR
-from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS
+from dy2st.runtime.backends.cpu.vector_ops.elementwise import is_dear
 
 Way = Literal["rows", "sweeps", "whole", "blocks"]
 
@@ -41,9 +40,9 @@ def element_cost(made: Layout, lanes: int) -> int:
     """Return how many picoseconds an element of a row takes, roughly."""
     cost = 0
     for operation in made.group.members:
-        source = operation.operands[0] if operation.op.name in REDUCTIONS else operation.results[0]
+        source = operation.operands[0] if operation.op.monoid else operation.results[0]
         if not made.is_row(source):
-            cost += _LONGEST.get(operation.op.name) or (_DEAR_COST if operation.op.name in DEAR else _CHEAP_COST)
+            cost += _LONGEST.get(operation.op.name) or (_DEAR_COST if is_dear(operation.op) else _CHEAP_COST)
     passing = [v for v in (*made.read, *made.group.results) if not made.is_row(v)]
     return max(1, (cost + _MEMORY_COST * (len(passing) + 2 * len(made.kept))) // lanes)
 

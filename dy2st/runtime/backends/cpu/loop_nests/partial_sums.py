@@ -1,6 +1,6 @@
 """What blocks of rows have added up, made one: a function that nests with reductions over rows share.
 
-    void @dy2st.add_up.<op>.<dtype>.<lanes>(ptr result, ptr sums, i64 number, i64 length)
+    void @dy2st.add_up.<monoid>.<dtype>.<lanes>(ptr result, ptr sums, i64 number, i64 length)
 
 `sums` has `number` rows of `length` elements; they are taken together in their order.
 """
@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dy2st.dtypes import DType
+from dy2st.ir.traits import Monoid
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import rounded_down, times
 from dy2st.runtime.backends.cpu.vector_ops.load_store import Elements, Place
@@ -17,28 +18,28 @@ from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
 _PARAMETERS = (("ptr", "%result"), ("ptr", "%sums"), ("i64", "%number"), ("i64", "%length"))
 
 
-def add_up(module: Module, op: str, dtype: DType, count: int) -> str:
+def add_up(module: Module, monoid: Monoid, dtype: DType, count: int) -> str:
     """Return the name of the function for one reduction, `count` elements at a time."""
-    name = f"dy2st.add_up.{op}.{dtype.name}.{count}"
+    name = f"dy2st.add_up.{monoid}.{dtype.name}.{count}"
     if name in module:
         return name
     f = Function(name, _PARAMETERS, also="nounwind")
     whole = rounded_down(f, "%length", count)
     for lanes, start, stop in ((count, "0", whole), (1, whole, "%length"))[: 1 + (count > 1)]:
         with f.loop(stop, lanes, start) as i:
-            _one_place(f, module, op, dtype, lanes, i)
+            _one_place(f, module, monoid, dtype, lanes, i)
     f.ret()
     return module.add(name, f.text())
 
 
-def _one_place(f: Function, module: Module, op: str, dtype: DType, count: int, i: str) -> None:
+def _one_place(f: Function, module: Module, monoid: Monoid, dtype: DType, count: int, i: str) -> None:
     """Write what stands at one place of all rows, together."""
     lanes, elements = Lanes(f, module, count), Elements(f, module, count)
     kind = lanes.of(dtype)
     total = f.slot(kind)
-    f.store(kind, lanes.constant(identity(op, dtype), dtype), total)
+    f.store(kind, lanes.constant(identity(monoid, dtype), dtype), total)
     with f.loop("%number") as row:
         base = f.offset("%sums", times(f, row, "%length", dtype.itemsize))
         more = elements.load(Place(base, i, dtype))
-        f.store(kind, combined(lanes, op, dtype, f.load(kind, total), more), total)
+        f.store(kind, combined(lanes, monoid, dtype, f.load(kind, total), more), total)
     elements.store(Place("%result", i, dtype), f.load(kind, total))

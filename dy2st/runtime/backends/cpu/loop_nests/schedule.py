@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.core.constant import Full
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.records import field, record
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.fusion.gather_fusion import PICKS, Apart
+from dy2st.runtime.backends.cpu.fusion.gather_fusion import Apart
 from dy2st.runtime.backends.cpu.fusion.index_maps import Group, even
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register
-from dy2st.runtime.backends.cpu.vector_ops.elementwise import DEAR, DRAWN, LONG
+from dy2st.runtime.backends.cpu.vector_ops.elementwise import is_dear, is_long
 from dy2st.runtime.backends.cpu.vector_ops.random import numbers_of, probabilities
-from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS
 
 
 @record(frozen=True)
@@ -49,8 +50,8 @@ class Layout:
 
     @property
     def read(self) -> list[Value]:
-        apart = {v for o in self.group.members if o.op.name in DRAWN for v in numbers_of(o)}
-        apart |= {o.operands[0] for o in self.group.members if o.op.name in PICKS}
+        apart = {v for o in self.group.members if o.op.random_elementwise for v in numbers_of(o)}
+        apart |= {o.operands[0] for o in self.group.members if o.op.is_gather}
         return [
             v for v in self.group.operands
             if v in apart or (isinstance(v.type, TensorType) and (v in self.group.maps or in_register(v.type)))
@@ -87,7 +88,7 @@ def layout(group: Group) -> Layout:
     for operation in group.members:
         (result,) = operation.results
         stage = max((made.at[v] for v in operation.operands if v in makers), default=0)
-        made.at[result] = stage + (operation.op.name in REDUCTIONS and result not in group.columns)
+        made.at[result] = stage + (bool(operation.op.monoid) and result not in group.columns)
     made.sweeps = max((made.at[v] for o in group.members for v in o.results if not made.is_row(v)), default=-1) + 1
     made.sweeps = max(made.sweeps, *(made.at[v] for o in group.members if ends_row(o, group) for v in o.results), 0)
     made.sweeps = max(made.sweeps, *(made.at[v] + 1 for v in group.columns), 0)
@@ -97,7 +98,7 @@ def layout(group: Group) -> Layout:
 
 def ends_row(operation: Operation, group: Group) -> bool:
     """Say whether an operation is a reduction of a row, whose result the next sweep may use."""
-    return operation.op.name in REDUCTIONS and operation.results[0] not in group.columns
+    return bool(operation.op.monoid) and operation.results[0] not in group.columns
 
 
 def _keep(made: Layout, makers: dict[Value, Operation]) -> None:
@@ -119,7 +120,7 @@ def _keep(made: Layout, makers: dict[Value, Operation]) -> None:
         if made.at[value] < sweep:
             if stored:
                 return
-            if operation.op.name in DEAR:
+            if is_dear(operation.op):
                 made.kept.append(value)
                 needs(value, made.at[value])
                 return
@@ -128,7 +129,7 @@ def _keep(made: Layout, makers: dict[Value, Operation]) -> None:
 
     for operation in group.members:
         (result,) = operation.results
-        if operation.op.name in REDUCTIONS:
+        if operation.op.monoid:
             sweep = made.at[result] - (result not in group.columns)
             needs(operation.operands[0], sweep)
         elif not made.is_row(result) and (result in group.results):
@@ -141,13 +142,13 @@ def _keep(made: Layout, makers: dict[Value, Operation]) -> None:
 
 def read_as_elements(operation: Operation) -> list[Value]:
     """Return the operands that are read element by element of the space; the others are extents and the like."""
-    if operation.op.name in ("broadcast", "full", "reshape", "expand_dims", "squeeze"):
+    if operation.op.is_reshape or isinstance(operation.op, (Broadcast, Full)):
         return operation.operands[:1]
-    if operation.op.name in DRAWN:
+    if operation.op.random_elementwise:
         return probabilities(operation)
-    if operation.op.name in PICKS:
+    if operation.op.is_gather:
         return operation.operands[1:]
-    return [] if operation.op.name in ("zeros_like", "ones_like") else operation.operands
+    return [] if operation.op.splat is not None else operation.operands
 
 
 # ---- how wide -------------------------------------------------------------------------------------------------------
@@ -167,7 +168,7 @@ _VECTORS = 4
 
 def vectors_at_once(made: Layout, lanes: int) -> int:
     """Return how many vectors a turn of a sweep computes."""
-    long = any(o.op.name in LONG and not made.is_row(o.results[0]) for o in made.group.members)
+    long = any(is_long(o.op) and not made.is_row(o.results[0]) for o in made.group.members)
     row, count = _row_length(made), vectors(lanes) if long else 1
     while row is not None and count > 1 and count * lanes > row:
         count //= 2

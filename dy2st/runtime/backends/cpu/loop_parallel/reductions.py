@@ -14,6 +14,9 @@ from collections.abc import Iterator
 
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import TensorType
+from dy2st.ops.elementwise.arithmetic import Add
+from dy2st.ops.linalg.matmul import MatMulAdd
+from dy2st.ops.shape.shape import SumTo
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers
 from dy2st.runtime.backends.cpu.loop_parallel.axis_propagation import Node, Ties, axes_of
@@ -41,7 +44,7 @@ def sums_of(loop: Operation) -> Iterator[Sum]:
             continue
         if adds is None or uses[total] != 1 or uses[following] != 1 or total not in adds.operands:
             continue
-        found = _product(adds, total) if adds.op.name == "matmul_add" else _plain(adds, total, uses)
+        found = _product(adds, total) if isinstance(adds.op, MatMulAdd) else _plain(adds, total, uses)
         if found is not None:
             yield Sum(place, *found)
 
@@ -56,14 +59,14 @@ def _product(adds: Operation, total: Value) -> tuple[list[Operation], list[Node]
 
 def _plain(adds: Operation, total: Value, uses: Counter[Value]) -> tuple[list[Operation], list[Node]] | None:
     """Return how a sum over the first axis is added; None for anything else."""
-    if adds.op.name != "add":
+    if not isinstance(adds.op, Add):
         return None
     (more,) = [v for v in adds.operands if v is not total] or [total]
     made = more.operation
-    if made is None or uses[more] != 1 or made.op.name not in ("sum_to", "sum") or more.type != total.type:
+    if made is None or uses[more] != 1 or not isinstance(made.op, (Sum, SumTo)) or more.type != total.type:
         return None
     x = made.operands[0]
-    if made.op.name == "sum" and (made.attributes["axis"] != (0,) or made.attributes["keepdim"]):
+    if isinstance(made.op, Sum) and (made.attributes["axis"] != (0,) or made.attributes["keepdim"]):
         return None
     if not isinstance(x.type, TensorType) or axes_of(x)[1:] != axes_of(more) or x.type.dtype is not more.type.dtype:  # type: ignore[union-attr]
         return None

@@ -12,7 +12,7 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.core.elementwise_base import Ufunc
 from dy2st.ops.elementwise.complex import PART_OF, Conj
-from dy2st.ops.elementwise.power import Square
+from dy2st.ops.elementwise.power import Pow, Square
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
 from dy2st.runtime.backends.cpu.emitter.shared_routines import routine
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
@@ -49,7 +49,7 @@ def _ufunc(operation: Operation) -> str | None:
     op = operation.op
     if isinstance(op, Conj):
         return "conjugate"
-    if op.name == "pow" and len({tensor_type(v).dtype for v in operation.operands}) == 1:
+    if isinstance(op, Pow) and len({tensor_type(v).dtype for v in operation.operands}) == 1:
         return "power"
     if not isinstance(op, Ufunc) or type(op).eval not in (Ufunc.eval, Square.eval) or operation.attributes:
         return None

@@ -15,41 +15,51 @@ import numpy as np
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.control.scalar_unary import Item
+from dy2st.ops.core.constant import Full
+from dy2st.ops.indexing.getitem import IndexAdd
+from dy2st.ops.linalg.matmul import MatMul
+from dy2st.ops.reduce.reduction import Mean
+from dy2st.ops.shape.shape import DimOf, SumTo
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
-from dy2st.runtime.backends.cpu.fusion.scalarized import FILLED, MOVES
 from dy2st.runtime.backends.cpu.llvm_ir.literals import element
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind, kinds, known_extents, told
 from dy2st.runtime.backends.cpu.ops.tensors import number_of
-from dy2st.runtime.backends.cpu.vector_ops.elementwise import DEAR, compute, converted
-from dy2st.runtime.backends.cpu.vector_ops.reductions import REDUCTIONS, combined
+from dy2st.runtime.backends.cpu.vector_ops.elementwise import compute, converted, is_long
+from dy2st.runtime.backends.cpu.vector_ops.reductions import combined
 from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
 from dy2st.runtime.interpreter.reference import single
-
-_CHEAP = ("div", "sqrt", "reciprocal")
-"""Of the dear ops, those that are one instruction on an element."""
 
 
 def small(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write an operation that `is_in_registers`."""
-    name = operation.op.name
-    made = tensor_type(operation.results[0]) if name not in ("dim", "item") else None
+    op = operation.op
+    made = None if isinstance(op, (DimOf, Item)) else tensor_type(operation.results[0])
     if made is None:
         t = tensor_type(operation.operands[0])
-        number = number_of(w, t.dtype, operands[0][0]) if name == "item" else str(t.shape[operation.attributes["axis"]])
+        number = (
+            number_of(w, t.dtype, operands[0][0])
+            if isinstance(op, Item)
+            else str(t.shape[operation.attributes["axis"]])
+        )
         return [(number,)]
-    if name == "constant":
+    if op.is_constant:
         numbers = np.asarray(operation.attributes["value"]).ravel()
         return [told(made, [element(number, made.dtype) for number in numbers])]
-    if name in FILLED:
-        return [told(made, [element(int(name == "ones_like"), made.dtype)] * len(kinds(made)))]
-    if name in MOVES or name == "index_add":
+    if op.splat is not None:
+        return [told(made, [element(op.splat, made.dtype)] * len(kinds(made)))]
+    if op.is_data_movement or isinstance(op, IndexAdd):
         try:
-            return _moved(operation, operands) if name in MOVES else [told(made, _with_added(w, operation, operands))]
+            return (
+                _moved(operation, operands)
+                if op.is_data_movement
+                else [told(made, _with_added(w, operation, operands))]
+            )
         except (ValueError, IndexError):  # in a branch that inputs of these extents do not take: `eval` says so there
             return host_rule(w, operation, operands)
-    if name in REDUCTIONS:
+    if op.monoid:
         return [told(made, _reduced(w, operation, _array(tensor_type(operation.operands[0]), operands[0])))]
-    if name == "matmul":
+    if isinstance(op, MatMul):
         return [told(made, _product(w, operation, operands))]
     return [told(made, _elementwise(w, operation, operands))]
 
@@ -68,7 +78,7 @@ def _moved(operation: Operation, operands: list[Components]) -> list[Components]
         for v, c in zip(operation.operands, operands, strict=True)
     ]
     names: Any
-    if operation.op.name == "full":
+    if isinstance(operation.op, Full):
         names = [np.full(known_extents(tensor_type(operation.results[0])), operands[0][0], object)]
     else:
         moved = operation.op.eval(np, *given, **operation.attributes)  # type: ignore[attr-defined]
@@ -83,7 +93,7 @@ def _with_added(w: Writer, operation: Operation, operands: list[Components]) -> 
     places = REGISTRY["index"].eval(np, numbers, **operation.attributes)  # type: ignore[attr-defined]
     added = np.broadcast_to(_array(tensor_type(operation.operands[1]), operands[1]), places.shape)
     for place, register in zip(places.ravel(), added.ravel(), strict=True):
-        made[place] = combined(lanes, "sum", t.dtype, made[place], register)
+        made[place] = combined(lanes, "add", t.dtype, made[place], register)
     return made
 
 
@@ -92,7 +102,7 @@ def _elementwise(w: Writer, operation: Operation, operands: list[Components]) ->
     count = len(operands[0])
     dtype = tensor_type(operation.operands[0]).dtype
     width = 1
-    if operation.op.name in DEAR and operation.op.name not in _CHEAP:
+    if is_long(operation.op):
         while width < count and 2 * width <= w.unit.target.lanes(dtype.itemsize):
             width *= 2
     if width == 1:
@@ -119,15 +129,15 @@ def _packed(lanes: Lanes, dtype: Any, registers: Sequence[str]) -> str:
 
 def _reduced(w: Writer, operation: Operation, names: Any) -> list[str]:
     """Write a reduction, in the order of the elements."""
-    lanes, name = Lanes(w.f, w.module, 1), operation.op.name
+    lanes, monoid = Lanes(w.f, w.module, 1), operation.op.monoid
     source, made = tensor_type(operation.operands[0]).dtype, tensor_type(operation.results[0])
     axes = _axes(operation)
     rows = np.moveaxis(names, axes, range(len(axes))).reshape(math.prod(names.shape[a] for a in axes), -1)
     wide = [[converted(lanes, register, source, made.dtype) for register in row] for row in rows]
     totals = list(functools.reduce(
-        lambda so_far, row: [combined(lanes, name, made.dtype, a, b) for a, b in zip(so_far, row, strict=True)], wide
+        lambda so_far, row: [combined(lanes, monoid, made.dtype, a, b) for a, b in zip(so_far, row, strict=True)], wide
     ))  # fmt: skip
-    if name != "mean":
+    if not isinstance(operation.op, Mean):
         return totals
     divisor = element(len(rows), made.dtype)
     return [w.f.value(f"fdiv {lanes.of(made.dtype)} {total}, {divisor}") for total in totals]
@@ -135,7 +145,7 @@ def _reduced(w: Writer, operation: Operation, names: Any) -> list[str]:
 
 def _axes(operation: Operation) -> list[int]:
     """Return the axes that a reduction takes away or makes 1."""
-    if operation.op.name != "sum_to":
+    if not isinstance(operation.op, SumTo):
         return sorted(operation.attributes["axis"])
     shape, kept = (tensor_type(v).shape for v in (operation.operands[0], operation.results[0]))
     lead = len(shape) - len(kept)

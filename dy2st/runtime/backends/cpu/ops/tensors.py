@@ -11,6 +11,7 @@ import numpy as np
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.shape.concat_split import Squeeze
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import CONSTANTS, HEAD
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.emitter.outlined_helpers import MOST_BYTES, fixed_room, reused, room
@@ -195,7 +196,7 @@ def full(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 def unfilled(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write memory for a tensor that nobody fills."""
     made = tensor_type(operation.results[0])
-    if operation.op.name in ("zeros_like", "ones_like"):
+    if operation.op.splat is not None:
         return [allocate(w, made.dtype, extents(operation.operands[0], operands[0]))]
     dims = iter(components[0] for components in operands[1:])
     shape = [next(dims) if e is None else str(e) for e in operation.attributes["shape"]]
@@ -217,7 +218,7 @@ def relabelled(w: Writer, operation: Operation, operands: list[Components]) -> M
         return [single]
     shape, axes = extents(value, operands[0]), operation.attributes["axes"]
     apart = list(operands[0].strides) if isinstance(operands[0], Strided) else None
-    if operation.op.name == "squeeze":
+    if isinstance(operation.op, Squeeze):
         kept = [i for i in range(len(shape)) if i not in [a % len(shape) for a in axes]]
         made_shape, made_apart = [shape[i] for i in kept], [apart[i] for i in kept] if apart else None
     else:

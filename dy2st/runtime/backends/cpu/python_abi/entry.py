@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import ListType, TensorType, Type, VariantType
+from dy2st.ops.core.constant import Detach
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import INTERRUPTED, OBJECTS, OK, PLATE, RUN, TURN
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import function_name, kinds
@@ -183,6 +184,6 @@ def _others(count: int, tabled: Sequence[Line]) -> list[int]:
 
 def _given(value: Value, arguments: Mapping[Value, int]) -> int | None:
     """Return which argument a result is, as an array and not a copy of one, as a plan gives it; None for others."""
-    while value.operation is not None and value.operation.op.name == "detach":
+    while value.operation is not None and isinstance(value.operation.op, Detach):
         (value,) = value.operation.operands
     return arguments.get(value) if isinstance(value.type, TensorType) else None

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dy2st.dtypes import DType, bool_, float16, float64, int32
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.backends.cpu import libm
+from dy2st.ops.elementwise.arithmetic import Add
+from dy2st.ops.elementwise.comparison import BitwiseNot, IsFinite, IsInf, IsNan, LogicalNot
+from dy2st.ops.elementwise.minimum_maximum import FMax, FMin, Maximum
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind, in_nests
 from dy2st.runtime.backends.cpu.vector_ops import integer_functions
 from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
@@ -18,39 +21,36 @@ from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
 _FLOATS = ("float16", "float32", "float64")
 _COMPARISONS = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"),
                 "ge": ("oge", "sge", "uge"), "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}  # fmt: skip
-_MATH = frozenset(
-    (
-        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "sigmoid", "silu", "log_sigmoid", "erf",
-        "erfinv", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "rsqrt",
-        "atan2", "hypot", "nextafter", "lgamma", "digamma", "i0e", "i1e",
-    )
-)  # fmt: skip
-"""Ops that a function of the math library does, for floats."""
-DRAWN = ("random_bernoulli", "random_uniform", "random_normal", "random_exponential", "random_int")
-"""Random numbers that loop nests make in registers."""
-LONG = frozenset({*_MATH, *integer_functions.FUNCTIONS, *DRAWN, "gelu", "softplus"})
-"""Ops of many instructions, each of which waits for the one before."""
-DEAR = frozenset({*LONG, "div", "sqrt", "reciprocal"})
-"""Ops that are better kept than computed twice."""
-_ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc"}
-
 
 Compute = Callable[..., str]
-_RULES: dict[str, Compute] = {}
+RULES: dict[str, Compute] = {}
+_OF_FLOATS: set[str] = set()
 
 
-def _rule(*names: str) -> Callable[[Compute], Compute]:
+def _rule(*names: str, of_floats: bool = False) -> Callable[[Compute], Compute]:
     def enter(compute: Compute) -> Compute:
-        _RULES.update(dict.fromkeys(names, compute))
+        RULES.update(dict.fromkeys(names, compute))
+        if of_floats:
+            _OF_FLOATS.update(names)
         return compute
 
     return enter
 
 
+def is_long(op: OpDef) -> bool:
+    """Say whether an op takes many instructions, each of which waits for the one before."""
+    return bool(op.formula) or op.random_elementwise or op.name in integer_functions.FUNCTIONS
+
+
+def is_dear(op: OpDef) -> bool:
+    """Say whether the result of an op is better kept than computed twice."""
+    return op.long_latency or is_long(op)
+
+
 def computes(operation: Operation) -> bool:
     """Say whether `compute` can write this operation."""
     name = operation.op.name
-    if name not in _RULES and name not in _MATH and name not in integer_functions.FUNCTIONS:
+    if name not in RULES and not operation.op.formula and name not in integer_functions.FUNCTIONS:
         return False
     dtypes = [tensor_type(v).dtype for v in (*operation.operands, *operation.results)]
     if not all(map(in_nests, dtypes)):
@@ -58,16 +58,11 @@ def computes(operation: Operation) -> bool:
     floats = all(d.name in _FLOATS for d in dtypes)
     if name == "cast" and dtypes == [float64, float16]:
         return False  # by way of float32 it would be rounded twice
-    if name in _MATH:
-        return floats and name in libm.FORMULAS
-    if name in integer_functions.FUNCTIONS:
-        return (floats and name in libm.FORMULAS) or all(d.is_integer and d is dtypes[0] for d in dtypes)
-    if name in ("gelu", "softplus", "sqrt", "reciprocal", "div"):
-        return floats and libm.FORMULAS.keys() >= set(_NEEDS.get(name, ()))
-    return True
-
-
-_NEEDS = {"gelu": ("tanh", "gelu"), "softplus": ("exp", "log1p")}
+    if name in RULES:
+        return floats or name not in _OF_FLOATS
+    if floats:
+        return bool(operation.op.formula)
+    return name in integer_functions.FUNCTIONS and all(d.is_integer and d is dtypes[0] for d in dtypes)
 
 
 def compute(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
@@ -78,8 +73,8 @@ def compute(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
 
 def _computed(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
     name, dtype = operation.op.name, tensor_type(operation.operands[0]).dtype
-    if name in _RULES:
-        return _RULES[name](lanes, operation, dtype, *registers)
+    if name in RULES:
+        return RULES[name](lanes, operation, dtype, *registers)
     if name == "nextafter" and dtype is float16:
         return _next_half(lanes, *registers)
     if dtype.is_integer:
@@ -90,11 +85,11 @@ def _computed(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
 @_rule("add", "sub", "mul")
 def _arithmetic(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
     if dtype.is_bool:
-        return v.f.value(f"{'or' if o.name == 'add' else 'and'} {v.of(dtype)} {a}, {b}")
+        return v.f.value(f"{'or' if isinstance(o.op, Add) else 'and'} {v.of(dtype)} {a}, {b}")
     return v.f.value(f"{'f' * dtype.is_floating}{o.name} {v.of(dtype)} {a}, {b}")
 
 
-@_rule("div")
+@_rule("div", of_floats=True)
 def _quotient(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
     return v.f.value(f"fdiv {v.of(dtype)} {a}, {b}")
 
@@ -111,12 +106,12 @@ def _square(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     return v.f.value(f"{'fmul' if dtype.is_floating else 'mul'} {v.of(dtype)} {a}, {a}")
 
 
-@_rule("reciprocal")
+@_rule("reciprocal", of_floats=True)
 def _reciprocal(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     return v.f.value(f"fdiv {v.of(dtype)} {v.constant(1, dtype)}, {a}")
 
 
-@_rule("sqrt")
+@_rule("sqrt", of_floats=True)
 def _root(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     return v.intrinsic("sqrt", dtype, a)
 
@@ -152,10 +147,10 @@ def _extremum(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
 
     It gives a NaN that is there (or skips it: fmax, fmin).
     """
-    test = "g" if o.name in ("maximum", "fmax") else "l"
+    test = "g" if isinstance(o.op, (FMax, Maximum)) else "l"
     first = _compared(v, f"{test}{'e' if dtype is float16 else 't'}", dtype, a, b)
     if dtype.is_floating:
-        missing = _is_nan(v, dtype, b if o.name in ("fmax", "fmin") else a)
+        missing = _is_nan(v, dtype, b if isinstance(o.op, (FMax, FMin)) else a)
         first = v.f.value(f"or {v.kind('i1')} {first}, {missing}")
     return v.select(first, a, b, dtype)
 
@@ -185,9 +180,9 @@ def _sign(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     return v.select(_is_nan(v, dtype, a), a, signed, dtype) if dtype.is_floating else signed
 
 
-@_rule(*_ROUNDED)
+@_rule("floor", "ceil", "trunc")
 def _rounded(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
-    return v.intrinsic(_ROUNDED[o.name], dtype, a) if dtype.is_floating else a
+    return v.intrinsic(o.name, dtype, a) if dtype.is_floating else a
 
 
 @_rule("round")
@@ -215,24 +210,24 @@ def _where(v: Lanes, o: Operation, dtype: DType, condition: str, a: str, b: str)
 @_rule("isnan", "isinf", "isfinite")
 def _special(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     if not dtype.is_floating:
-        return v.constant(o.name == "isfinite", bool_)
-    if o.name == "isnan":
+        return v.constant(isinstance(o.op, IsFinite), bool_)
+    if isinstance(o.op, IsNan):
         return _is_nan(v, dtype, a)
     size, infinite = v.intrinsic("fabs", dtype, a), v.constant(float("inf"), dtype)
-    return _compared(v, "eq" if o.name == "isinf" else "lt", dtype, size, infinite)
+    return _compared(v, "eq" if isinstance(o.op, IsInf) else "lt", dtype, size, infinite)
 
 
 @_rule("logical_and", "logical_or", "logical_xor", "logical_not")
 def _logical(v: Lanes, o: Operation, dtype: DType, *registers: str) -> str:
     true = [r if dtype.is_bool else _compared(v, "ne", dtype, r, v.constant(0, dtype)) for r in registers]
-    if o.name == "logical_not":
+    if isinstance(o.op, LogicalNot):
         return v.f.value(f"xor {v.kind('i1')} {true[0]}, {v.constant(True, bool_)}")
     return v.f.value(f"{o.name.removeprefix('logical_')} {v.kind('i1')} {true[0]}, {true[1]}")
 
 
 @_rule("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
 def _bitwise(v: Lanes, o: Operation, dtype: DType, *registers: str) -> str:
-    if o.name == "bitwise_not":
+    if isinstance(o.op, BitwiseNot):
         return v.f.value(f"xor {v.of(dtype)} {registers[0]}, {v.constant(True if dtype.is_bool else -1, dtype)}")
     return v.f.value(f"{o.name.removeprefix('bitwise_')} {v.of(dtype)} {registers[0]}, {registers[1]}")
 
@@ -244,17 +239,16 @@ def _same(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
 
 @_rule("zeros_like", "ones_like")
 def _filled(v: Lanes, o: Operation, dtype: DType, *_: str) -> str:
-    made = tensor_type(o.results[0]).dtype
-    return v.constant(1 if o.name == "ones_like" else 0, made)
+    return v.constant(o.op.splat or 0, tensor_type(o.results[0]).dtype)
 
 
-@_rule("gelu")
+@_rule("gelu", of_floats=True)
 def _gelu(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     """The exact form by the tail of the normal distribution; the one by tanh as elementwise/activations.py has it."""
     if not o.attributes["approximate"]:
         return v.math("gelu", dtype, a)
-    if v.is_better("gelu_tanh", dtype):
-        return v.math("gelu_tanh", dtype, a)
+    if v.is_better("activations.gelu_tanh", dtype):
+        return v.math("activations.gelu_tanh", dtype, a)
     kind = v.of(dtype)
     half = v.f.value(f"fmul {kind} {v.constant(0.5, dtype)}, {a}")
     cube = v.f.value(f"fmul {kind} {a}, {v.f.value(f'fmul {kind} {a}, {a}')}")
@@ -263,7 +257,7 @@ def _gelu(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     return v.f.value(f"fmul {kind} {half}, {v.f.value(f'fadd {kind} {curve}, {v.constant(1, dtype)}')}")
 
 
-@_rule("softplus")
+@_rule("softplus", of_floats=True)
 def _softplus(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     """max(s, 0) + log1p(e ** -|s|) of s = beta * x, and x where s is above the threshold."""
     kind, f = v.of(dtype), v.f

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType
+from dy2st.ops.shape.random import RandomBernoulli, RandomInt
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import minus
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import is_native
@@ -19,18 +20,18 @@ FLOATS = {"float32": "f32", "float64": "f64"}
 # ---- what a draw takes ----------------------------------------------------------------------------------------------
 def numbers_of(operation: Operation) -> list[Value]:
     """Return the numbers that say what is drawn: the seed, which draw it is, and bounds."""
-    return operation.operands[: 4 if operation.op.name == "random_int" else 2]
+    return operation.operands[: 4 if isinstance(operation.op, RandomInt) else 2]
 
 
 def probabilities(operation: Operation) -> list[Value]:
     """Return the tensor that a draw reads, if it does; the others are told their shape."""
-    return operation.operands[2:] if operation.op.name == "random_bernoulli" else []
+    return operation.operands[2:] if isinstance(operation.op, RandomBernoulli) else []
 
 
 def is_drawn(operation: Operation) -> bool:
     """Say whether `member` can write a draw."""
     dtype = tensor_type(operation.results[0]).dtype
-    if operation.op.name != "random_int":
+    if not isinstance(operation.op, RandomInt):
         return dtype.name in FLOATS
     return is_native(dtype) and all(isinstance(v.type, ScalarType) for v in operation.operands)
 

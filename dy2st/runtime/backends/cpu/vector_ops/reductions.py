@@ -6,27 +6,28 @@ from collections.abc import Callable
 
 from dy2st.dtypes import DType, int32, int64
 from dy2st.ir.program import Operation, tensor_type
+from dy2st.ir.traits import Monoid
+from dy2st.ops.reduce.reduction import Mean
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
 from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
 
-REDUCTIONS = ("sum", "mean", "max", "top", "min", "prod", "all", "any", "sum_to")
 _INFINITE = float("inf")
 
 
-def identity(name: str, dtype: DType) -> float | int | bool:
-    """Return what changes nothing under a reduction."""
-    if name in ("sum", "sum_to", "mean", "any"):
+def identity(monoid: Monoid, dtype: DType) -> float | int | bool:
+    """Return what changes nothing under a reduction by a monoid (`Traits.monoid`)."""
+    if monoid in ("add", "or"):
         return 0
-    if name in ("prod", "all"):
+    if monoid in ("mul", "and"):
         return 1
     if dtype.is_bool:
-        return name == "min"
+        return monoid == "min"
     if dtype.is_floating:
-        return _INFINITE if name == "min" else -_INFINITE
+        return _INFINITE if monoid == "min" else -_INFINITE
     low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
-    return high if name == "min" else low
+    return high if monoid == "min" else low
 
 
 _STRIP = 128
@@ -37,11 +38,12 @@ class Accumulator:
     """The running result of a reduction: one vector on the stack, which LLVM keeps in a register."""
 
     def __init__(self, f: Function, module: Module, count: int, operation: Operation):
-        self.f, self.module, self.name = f, module, operation.op.name
+        self.f, self.module = f, module
+        self.monoid: Monoid = operation.op.monoid
         self.source, self.dtype = tensor_type(operation.operands[0]).dtype, tensor_type(operation.results[0]).dtype
-        self.rounds = self.dtype.is_floating and self.name in ("sum", "sum_to", "mean")
+        self.rounds = self.dtype.is_floating and self.monoid == "add"
         """Whether sums lose digits as they grow: then elements are added up by the strip, and strips apart."""
-        self.orders = self.dtype.is_floating and self.name in ("max", "top", "min")
+        self.orders = self.dtype.is_floating and self.monoid in ("max", "min")
         """Whether NaN is to be told from numbers: by the largest pattern of bits, beside the largest number."""
         self.bits = int64 if self.dtype.bits == 64 else int32
         self._begin(Lanes(f, module, count))
@@ -49,7 +51,7 @@ class Accumulator:
     def _begin(self, lanes: Lanes) -> None:
         """Make room for what so many lanes have so far: nothing."""
         f, self.lanes, self.kind = self.f, lanes, lanes.of(self.dtype)
-        self.start = lanes.constant(identity(self.name, self.dtype), self.dtype)
+        self.start = lanes.constant(identity(self.monoid, self.dtype), self.dtype)
         self.slot = f.slot(self.kind)
         f.store(self.kind, self.start, self.slot)
         if self.rounds:
@@ -88,9 +90,9 @@ class Accumulator:
             )
             largest = lanes.intrinsic("umax", self.bits, f.load(lanes.of(self.bits), self.sizes), size)
             f.store(lanes.of(self.bits), largest, self.sizes)
-            f.store(self.kind, _ordered(lanes, self.name, self.dtype, wide, so_far), self.slot)
+            f.store(self.kind, _ordered(lanes, self.monoid, self.dtype, wide, so_far), self.slot)
         else:
-            f.store(self.kind, combined(lanes, self.name, self.dtype, so_far, wide), self.slot)
+            f.store(self.kind, combined(lanes, self.monoid, self.dtype, so_far, wide), self.slot)
 
     def narrow(self, count: int) -> None:
         """Write that from here on `count` elements are taken in at a time."""
@@ -112,8 +114,8 @@ class Accumulator:
 
     def _both(self, v: Lanes, a: str, b: str) -> str:
         if self.orders:
-            return _ordered(v, self.name, self.dtype, a, b)
-        return combined(v, self.name, self.dtype, a, b)
+            return _ordered(v, self.monoid, self.dtype, a, b)
+        return combined(v, self.monoid, self.dtype, a, b)
 
     def _larger(self, v: Lanes, a: str, b: str) -> str:
         return v.intrinsic("umax", self.bits, a, b)
@@ -157,34 +159,34 @@ class Accumulator:
         return register
 
 
-def _ordered(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
+def _ordered(lanes: Lanes, monoid: Monoid, dtype: DType, a: str, b: str) -> str:
     """Write the larger (or smaller) of two, `b` where `a` is NaN; one instruction on most targets."""
-    word, kind = ("olt" if name == "min" else "ogt"), lanes.of(dtype)
+    word, kind = ("olt" if monoid == "min" else "ogt"), lanes.of(dtype)
     return lanes.select(lanes.f.value(f"fcmp {word} {kind} {a}, {b}"), a, b, dtype)
 
 
 def finished(f: Function, operation: Operation, register: str, length: str) -> str:
     """Write the result of a reduction of so many elements, whose total is there."""
-    if operation.op.name != "mean":
+    if not isinstance(operation.op, Mean):
         return register
     kind = element_kind(tensor_type(operation.results[0]).dtype)
     return f.value(f"fdiv {kind} {register}, {f.value(f'sitofp i64 {length} to {kind}')}")
 
 
-def combined(lanes: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
+def combined(lanes: Lanes, monoid: Monoid, dtype: DType, a: str, b: str) -> str:
     """Write the combination of two partial results."""
     f, kind = lanes.f, lanes.of(dtype)
-    if name in ("sum", "sum_to", "mean"):
+    if monoid == "add":
         return f.value(f"{'fadd' if dtype.is_floating else 'add'} {kind} {a}, {b}")
-    if name == "prod":
+    if monoid == "mul":
         return f.value(f"{'fmul' if dtype.is_floating else 'mul'} {kind} {a}, {b}")
-    if name in ("all", "any"):
-        return f.value(f"{'and' if name == 'all' else 'or'} {kind} {a}, {b}")
+    if monoid in ("and", "or"):
+        return f.value(f"{monoid} {kind} {a}, {b}")
     if not dtype.is_floating:
         sign = "u" if dtype.kind in "bu" else "s"
-        first = f.value(f"icmp {sign}{'lt' if name == 'min' else 'gt'} {kind} {a}, {b}")
+        first = f.value(f"icmp {sign}{'lt' if monoid == 'min' else 'gt'} {kind} {a}, {b}")
     else:
-        ordered = f.value(f"fcmp {'olt' if name == 'min' else 'ogt'} {kind} {a}, {b}")
+        ordered = f.value(f"fcmp {'olt' if monoid == 'min' else 'ogt'} {kind} {a}, {b}")
         missing = f.value(f"fcmp uno {kind} {a}, {a}")
         first = f.value(f"or {lanes.kind('i1')} {ordered}, {missing}")
     return lanes.select(first, a, b, dtype)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.parser import parse
 from dy2st.ir.program import Program, tensor_type
-from dy2st.runtime.backends.cpu.fusion.gather_fusion import PICKS
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
 from dy2st.runtime.backends.cpu.fusion.index_maps import Group
 from dy2st.runtime.backends.cpu.lowering import prepared
@@ -66,7 +66,7 @@ def members(p: Program) -> list[list[str]]:
 
 
 def is_fused(p: Program) -> bool:
-    return any(not {*PICKS}.isdisjoint(names) for names in members(p))
+    return any(REGISTRY[name].is_gather for names in members(p) for name in names)
 
 
 def check(p: Program, *given: np.ndarray) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ import pytest
 
 from dy2st.runtime.backends.cpu.compile_link.code_loader import assembly
 from dy2st.runtime.backends.cpu.compile_link.target import host_target
-from dy2st.runtime.backends.cpu.libm import FORMULAS, function
+from dy2st.runtime.backends.cpu.libm import function, load_formulas
 from dy2st.runtime.backends.cpu.libm.core import coefficients
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
 from dy2st.runtime.backends.cpu.llvm_ir.definition import gathered
@@ -40,7 +40,7 @@ def exact(name, x):
 
 
 def test_every_formula_is_measured():
-    assert set(ONE_OPERAND) | set(BINARY) == set(FORMULAS)
+    assert set(ONE_OPERAND) | set(BINARY) == load_formulas().keys()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -67,7 +67,7 @@ def test_a_function_of_two_operands_is_within_its_bound(name, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["exp", "expm1", "log1p", "sin", "tan", "tanh", "asinh", "erf", "gelu", "silu", "i1e",
-                                  "floor", "ceil", "rint", "round", "trunc", "sign", "reciprocal"])  # fmt: skip
+                                  "rint", "trunc"])  # fmt: skip
 def test_zeros_keep_their_sign(name, dtype):
     x = np.array([0.0, -0.0], DTYPES[dtype])
     wanted = exact(name, x).astype(x.dtype) if name not in BY_MPMATH else x
@@ -87,7 +87,7 @@ def test_signs_of_special_pairs_are_those_of_numpy(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", sorted(FORMULAS))
+@pytest.mark.parametrize("name", sorted(load_formulas()))
 def test_the_number_of_lanes_changes_no_bit(name, dtype):
     arity = 2 if name in BINARY else 1
     operands = pairs(DTYPES[dtype], 50) if arity == 2 else (numbers(DTYPES[dtype], 400),)
@@ -124,7 +124,7 @@ def test_lesser_targets_are_within_the_bound(name, target, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_no_function_calls_a_library(dtype, target):
     lanes = max(1, host_target(target).lanes(np.dtype(DTYPES[dtype]).itemsize))
-    definitions = [function(name, dtype, lanes) for name in FORMULAS]
+    definitions = [function(name, dtype, lanes) for name in load_formulas()]
     text = gathered(definitions).replace("define internal", "define").replace("alwaysinline", "")
     called = re.findall(r"\s(?:call|jmp)q?\s+([A-Za-z_.][\w.]*)", assembly(text, host_target(target)))
     assert called

@@ -7,8 +7,8 @@ import dy2st as paddle
 from dy2st import config
 from dy2st.runtime.backends.cpu.compile_link.code_loader import assembly, rounded_apart
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
-from dy2st.runtime.backends.cpu.libm import FORMULAS, strict_function
-from dy2st.runtime.backends.cpu.libm.functions import EXACT
+from dy2st.runtime.backends.cpu.libm import load_formulas, strict_function
+from dy2st.runtime.backends.cpu.libm.core.registry import EXACT
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from tests.runtime.backends.cpu.accuracy import BINARY, BY_MPMATH, IN_FLOAT64, UNARY, numbers, pairs, within
 from tests.runtime.backends.cpu.native import DTYPES, mapped, runnable, thread_counts, ulps
@@ -24,7 +24,7 @@ def operands(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", sorted(FORMULAS))
+@pytest.mark.parametrize("name", sorted(load_formulas()))
 def test_functions_are_right_to_one_unit_in_the_last_place(name, dtype):
     given = operands(name, dtype)
     references = {**UNARY, **BINARY, **(IN_FLOAT64 if dtype == "f32" else BY_MPMATH)}

@@ -7,6 +7,7 @@ from dy2st.runtime.backends.cpu.libm.core.double_double import TwoParts, constan
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN
 from dy2st.runtime.backends.cpu.libm.core.ldexp import scaled
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 from dy2st.runtime.backends.cpu.libm.formulas.exp import exp, exp_parts
 from dy2st.runtime.backends.cpu.libm.formulas.log import log1p
 
@@ -14,17 +15,20 @@ from dy2st.runtime.backends.cpu.libm.formulas.log import log1p
 _LEAST = {"f32": -112.0, "f64": -760.0}
 
 
+@formula
 def sigmoid(e: Emitter, x: Lanes) -> Lanes:
     """Write 1 / (1 + e**-x), as e**x / (1 + e**x) for negative x."""
     small = exp(e, -e.abs(x))
     return e.select(x < 0.0, small, 1.0) / (small + 1.0)
 
 
+@formula
 def silu(e: Emitter, x: Lanes) -> Lanes:
     """Write x sigmoid(x)."""
     return _times_sigmoid(e, x, x, None)
 
 
+@formula(inside="gelu")
 def gelu_tanh(e: Emitter, x: Lanes) -> Lanes:
     """Write x (1 + tanh(u)) / 2 = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x**3)."""
     if x.kind == "f32":
@@ -39,11 +43,13 @@ def gelu_tanh(e: Emitter, x: Lanes) -> Lanes:
     return _times_sigmoid(e, x, u.head, u.tail)
 
 
+@formula
 def log_sigmoid(e: Emitter, x: Lanes) -> Lanes:
     """Write log(sigmoid(x)) = min(x, 0) - log(1 + e**-|x|)."""
     return e.smallest(x, 0.0) - log1p(e, exp(e, -e.abs(x)))
 
 
+@formula
 def softplus(e: Emitter, x: Lanes) -> Lanes:
     """Write log(1 + e**x) = max(x, 0) + log(1 + e**-|x|)."""
     return e.largest(x, 0.0) + log1p(e, exp(e, -e.abs(x)))

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 from dy2st.ops.elementwise.bessel import FAR_0, FAR_1, NEAR_0, NEAR_1
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 
 
+@formula
 def i0e(e: Emitter, x: Lanes) -> Lanes:
     """Write the function of order 0."""
     if x.kind == "f32":
@@ -21,6 +23,7 @@ def i0e(e: Emitter, x: Lanes) -> Lanes:
     return _joined(e, size, _series(e, NEAR_0, inside * 0.25 - 1.0) / (inside * 0.5 + 1.0), FAR_0)
 
 
+@formula
 def i1e(e: Emitter, x: Lanes) -> Lanes:
     """Write the function of order 1."""
     if x.kind == "f32":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dy2st.runtime.backends.cpu.libm.core.double_double import exact_product
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, floored, form, truncated
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 from dy2st.runtime.backends.cpu.libm.core.scalar_loop import each_lane
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 
@@ -12,6 +13,7 @@ from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 _SMALL = {"f32": 2.0**-96, "f64": 2.0**-960}
 
 
+@formula(exact=True)
 def fmod(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     """Write x - y trunc(x / y), with the sign of x."""
     a, b = e.abs(x), e.abs(y)
@@ -29,6 +31,7 @@ def fmod(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     return e.select(defined, e.copysign(rest, x), NAN)
 
 
+@formula(exact=True)
 def mod(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     """Write x - y floor(x / y), with the sign of y."""
     rest = fmod(e, x, y)
@@ -36,6 +39,7 @@ def mod(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     return e.select(rest.equals(0.0), e.copysign(0.0, y), moved)
 
 
+@formula(exact=True)
 def floordiv(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     """Write floor(x / y): of the quotient that has no remainder, so that it is right where x / y rounds up."""
     rest = fmod(e, x, y)

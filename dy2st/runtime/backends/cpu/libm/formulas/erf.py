@@ -27,6 +27,7 @@ from dy2st.runtime.backends.cpu.libm.core.double_double import exact_product
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, rounded_whole
 from dy2st.runtime.backends.cpu.libm.core.ldexp import power_of_two, scaled
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 from dy2st.runtime.backends.cpu.libm.formulas.exp import excess, exp_parts
 from dy2st.runtime.backends.cpu.libm.formulas.log import log
 
@@ -39,6 +40,7 @@ _TAIL_END = {"f32": 15.0, "f64": 40.0}
 _LOG_2 = 0.6931471805599453
 
 
+@formula
 def erf(e: Emitter, x: Lanes) -> Lanes:
     """Write erf(x)."""
     size = e.abs(x)
@@ -49,6 +51,7 @@ def erf(e: Emitter, x: Lanes) -> Lanes:
     return e.select(size < 1.0, near, e.copysign(1.0 - complement, x))
 
 
+@formula
 def gelu(e: Emitter, x: Lanes) -> Lanes:
     """Write x times the normal distribution's share below x: x - x tail(x), for negative x x tail(-x)."""
     end = _TAIL_END[x.kind]
@@ -63,6 +66,7 @@ def gelu(e: Emitter, x: Lanes) -> Lanes:
     return e.select(x.equals(-INFINITY), NAN, result)
 
 
+@formula
 def erfinv(e: Emitter, x: Lanes) -> Lanes:
     """Write the number whose erf is x; infinite at -1 and 1, NaN beyond."""
     w = -log(e, (1.0 - x) * (x + 1.0))

@@ -13,6 +13,7 @@ from dy2st.runtime.backends.cpu.libm.core.coefficients import EXP_F32, EXP_F64, 
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
 from dy2st.runtime.backends.cpu.libm.core.float_bits import form, rounded_whole
 from dy2st.runtime.backends.cpu.libm.core.ldexp import power_of_two, scaled
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 
 _LOG_2 = {"f32": LOG_2_F32, "f64": LOG_2_F64}
 _EXP = {"f32": EXP_F32, "f64": EXP_F64}
@@ -30,6 +31,7 @@ class Parts(NamedTuple):
     """n as floats."""
 
 
+@formula
 def exp(e: Emitter, x: Lanes) -> Lanes:
     """Write e**x."""
     low, high = LEAST_ARGUMENT[x.kind], LARGEST_ARGUMENT[x.kind]
@@ -37,6 +39,7 @@ def exp(e: Emitter, x: Lanes) -> Lanes:
     return scaled(e, parts.excess + 1.0, parts.n, parts.whole)
 
 
+@formula
 def exp2(e: Emitter, x: Lanes) -> Lanes:
     """Write 2**x."""
     f = form(x.kind)
@@ -45,6 +48,7 @@ def exp2(e: Emitter, x: Lanes) -> Lanes:
     return scaled(e, excess(e, (x - whole) * math.log(2)) + 1.0, n, whole)
 
 
+@formula
 def expm1(e: Emitter, x: Lanes) -> Lanes:
     """Write e**x - 1 = 2**n excess + (2**n - 1), halved against overflow, with the sign of x."""
     f = form(x.kind)

@@ -12,10 +12,12 @@ from dy2st.ops.elementwise.gamma import BERNOULLI, DIGAMMA_AT_ROOT, DIGAMMA_ROOT
 from dy2st.runtime.backends.cpu.libm.core.double_double import exact_product, exact_sum
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, floored
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 from dy2st.runtime.backends.cpu.libm.formulas.log import log
 from dy2st.runtime.backends.cpu.libm.formulas.trigonometric import sin, tan
 
 
+@formula
 def lgamma(e: Emitter, x: Lanes) -> Lanes:
     """Write log |Gamma(x)|; infinite at 0, -1, -2, ... and at both infinities."""
     if x.kind == "f32":
@@ -31,6 +33,7 @@ def lgamma(e: Emitter, x: Lanes) -> Lanes:
     return e.select(e.abs(x).equals(INFINITY), INFINITY, value)
 
 
+@formula
 def digamma(e: Emitter, x: Lanes) -> Lanes:
     """Write the derivative of lgamma; NaN at -1, -2, ..., an infinity of the sign of -x at 0."""
     if x.kind == "f32":

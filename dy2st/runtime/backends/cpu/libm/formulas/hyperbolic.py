@@ -6,6 +6,7 @@ from dy2st.runtime.backends.cpu.libm.core.coefficients import SINH_F32, SINH_F64
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, form
 from dy2st.runtime.backends.cpu.libm.core.ldexp import power_of_two
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 from dy2st.runtime.backends.cpu.libm.formulas.exp import exp_parts, expm1
 from dy2st.runtime.backends.cpu.libm.formulas.log import log1p
 
@@ -15,6 +16,7 @@ _END = {"f32": 90.0, "f64": 711.0}
 _LOG_2 = 0.6931471805599453
 
 
+@formula
 def sinh(e: Emitter, x: Lanes) -> Lanes:
     """Write (e**x - e**-x) / 2; up to 1 by a polynomial."""
     a = e.abs(x)
@@ -24,12 +26,14 @@ def sinh(e: Emitter, x: Lanes) -> Lanes:
     return e.select(a < 1.0, near, e.copysign(up - down, x))
 
 
+@formula
 def cosh(e: Emitter, x: Lanes) -> Lanes:
     """Write (e**x + e**-x) / 2."""
     up, down = _halves(e, e.abs(x))
     return up + down
 
 
+@formula
 def tanh(e: Emitter, x: Lanes) -> Lanes:
     """Write tanh(x) = t / (t + 2), t = e**2|x| - 1, with the sign of x."""
     a = e.smallest(e.abs(x), 22.0)
@@ -37,6 +41,7 @@ def tanh(e: Emitter, x: Lanes) -> Lanes:
     return e.copysign(t / (t + 2.0), x)
 
 
+@formula
 def asinh(e: Emitter, x: Lanes) -> Lanes:
     """Write log(|x| + sqrt(x**2 + 1)) as log(1 + |x| + x**2 / (1 + sqrt(x**2 + 1))), with the sign of x."""
     a = e.abs(x)
@@ -49,6 +54,7 @@ def asinh(e: Emitter, x: Lanes) -> Lanes:
     return e.copysign(e.select(far, result + _LOG_2, result), x)
 
 
+@formula
 def acosh(e: Emitter, x: Lanes) -> Lanes:
     """Write log(x + sqrt(x**2 - 1)) as log(1 + t + sqrt(2 t + t**2)), t = x - 1."""
     large = 2.0 ** (form(x.kind).precision + 2)
@@ -59,6 +65,7 @@ def acosh(e: Emitter, x: Lanes) -> Lanes:
     return e.select(x >= 1.0, e.select(far, result + _LOG_2, result), NAN)
 
 
+@formula
 def atanh(e: Emitter, x: Lanes) -> Lanes:
     """Write log((1 + x) / (1 - x)) / 2 as log(1 + 2 a / (1 - a)) / 2, a = |x|, with the sign of x."""
     a = e.abs(x)

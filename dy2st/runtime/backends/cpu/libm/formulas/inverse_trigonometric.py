@@ -14,12 +14,14 @@ from dy2st.runtime.backends.cpu.libm.core.coefficients import (
 )
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 
 _ASIN = {"f32": ASIN_F32, "f64": ASIN_F64}
 _ATAN = {"f32": ATAN_F32, "f64": ATAN_F64}
 _HALF_PI = {"f32": HALF_PI_F32, "f64": HALF_PI_F64}
 
 
+@formula
 def asin(e: Emitter, x: Lanes) -> Lanes:
     """Write the arcsine; above 1/2 as pi / 2 - 2 asin(sqrt((1 - |x|) / 2))."""
     a = e.abs(x)
@@ -30,6 +32,7 @@ def asin(e: Emitter, x: Lanes) -> Lanes:
     return e.copysign(e.select(small, y, far), x)
 
 
+@formula
 def acos(e: Emitter, x: Lanes) -> Lanes:
     """Write the arccosine."""
     a = e.abs(x)
@@ -50,12 +53,14 @@ def _asin_small(e: Emitter, a: Lanes, small: Lanes) -> Lanes:
     return e.fma(s * z, e.polynomial(z, _ASIN[a.kind]), s)
 
 
+@formula
 def atan(e: Emitter, x: Lanes) -> Lanes:
     """Write the arctangent."""
     a = e.abs(x)
     return e.copysign(_atan_of_ratio(e, a, e.constant(x.kind, 1.0)), x)
 
 
+@formula
 def atan2(e: Emitter, y: Lanes, x: Lanes) -> Lanes:
     """Write the angle of the point (x, y), with the special values of IEEE 754 and C."""
     a, b = e.abs(y), e.abs(x)

@@ -18,6 +18,7 @@ from dy2st.runtime.backends.cpu.libm.core.coefficients import (
 )
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, form, split_at_root_half, whole_to_float
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 
 _LOG_2 = {"f32": LOG_2_F32, "f64": LOG_2_F64}
 _LOG2_E = 14426950408889634073599246810018921374
@@ -26,6 +27,7 @@ _UNIT = 10**37
 """What the two are multiples of, that each has more digits than a float."""
 
 
+@formula
 def log(e: Emitter, x: Lanes) -> Lanes:
     """Write the natural logarithm."""
     f, n = _split(e, x)
@@ -33,16 +35,19 @@ def log(e: Emitter, x: Lanes) -> Lanes:
     return _edges(e, x, e.fma(n, head, f + e.fma(n, tail, log1p_rest(e, f))))
 
 
+@formula
 def log2(e: Emitter, x: Lanes) -> Lanes:
     """Write the logarithm to base 2; whole for powers of two."""
     return _to_base(e, x, _LOG2_E, 1.0, 0.0)
 
 
+@formula
 def log10(e: Emitter, x: Lanes) -> Lanes:
     """Write the logarithm to base 10."""
     return _to_base(e, x, _LOG10_E, *{"f32": LOG10_2_F32, "f64": LOG10_2_F64}[x.kind])
 
 
+@formula
 def log1p(e: Emitter, x: Lanes) -> Lanes:
     """Write log(1 + x), with the sign of x: 1 + x = m 2**n, and m - 1 = 2**-n x + (2**-n - 1) loses nothing."""
     form_ = form(x.kind)

@@ -32,11 +32,13 @@ from dy2st.runtime.backends.cpu.libm.core.float_bits import (
     whole_to_float,
 )
 from dy2st.runtime.backends.cpu.libm.core.ldexp import power_of_two, scaled
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 from dy2st.runtime.backends.cpu.libm.formulas.exp import excess
 
 _LOG_2 = 0.6931471805599453
 
 
+@formula
 def pow(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     """Write x**y with the special values of IEEE 754 and C."""
     a = e.abs(x)
@@ -50,16 +52,13 @@ def pow(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     return e.select(one, 1.0, result)
 
 
-def sqrt(e: Emitter, x: Lanes) -> Lanes:
-    """Write the square root, correctly rounded."""
-    return e.sqrt(x)
-
-
+@formula
 def rsqrt(e: Emitter, x: Lanes) -> Lanes:
     """Write 1 / sqrt(x)."""
     return 1.0 / e.sqrt(x)
 
 
+@formula
 def hypot(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     """Write sqrt(x**2 + y**2), of numbers scaled so that no square overflows or vanishes; the squares in two parts."""
     a, b = e.abs(x), e.abs(y)
@@ -77,16 +76,6 @@ def hypot(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     left = ((total.head - back.head) - back.tail) + (total.tail + (first.tail + second.tail))
     rest = e.select(total.head > 0.0, left / (root + root), 0.0)
     return e.select(infinite, INFINITY, (root + rest) / scale)
-
-
-def reciprocal(_: Emitter, x: Lanes) -> Lanes:
-    """Write 1 / x."""
-    return 1.0 / x
-
-
-def square(_: Emitter, x: Lanes) -> Lanes:
-    """Write x**2."""
-    return x * x
 
 
 def _pow_in_f64(e: Emitter, a: Lanes, y: Lanes) -> Lanes:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dy2st.runtime.backends.cpu.libm.core.coefficients import COS_F32, COS_F64, SIN_F32, SIN_F64
 from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN
+from dy2st.runtime.backends.cpu.libm.core.registry import formula
 from dy2st.runtime.backends.cpu.libm.formulas.range_reduction import Reduced, reduced
 
 _SIN = {"f32": SIN_F32, "f64": SIN_F64}
 _COS = {"f32": COS_F32, "f64": COS_F64}
 
 
+@formula
 def sin(e: Emitter, x: Lanes) -> Lanes:
     """Write the sine."""
     place = reduced(e, x)
@@ -19,12 +21,14 @@ def sin(e: Emitter, x: Lanes) -> Lanes:
     return e.select(e.abs(x) < INFINITY, result, NAN)
 
 
+@formula
 def cos(e: Emitter, x: Lanes) -> Lanes:
     """Write the cosine: the sine one quadrant on."""
     place = reduced(e, x)
     return e.select(e.abs(x) < INFINITY, _quadrant(e, place, place.n + 1), NAN)
 
 
+@formula
 def tan(e: Emitter, x: Lanes) -> Lanes:
     """Write the tangent."""
     place = reduced(e, x)

@@ -90,7 +90,7 @@ def _lists(w: Writer, operation: Operation, t: Type, parts: Sequence[Components]
 def total(w: Writer, operation: Operation, t: TensorType, parts: Sequence[Components]) -> Components:
     """Write the sum of two tensors of one type."""
     if in_register(t):
-        return (combined(Lanes(w.f, w.module, 1), "sum", t.dtype, parts[0][0], parts[1][0]),)
+        return (combined(Lanes(w.f, w.module, 1), "add", t.dtype, parts[0][0], parts[1][0]),)
     left, right = Value(t, operation.results[0].block), Value(t, operation.results[0].block)
     plus = Operation(lookup("add"), [left, right], {}, [], operation.location)
     made = Value(t, left.block, plus)

@@ -64,7 +64,7 @@ def _float_power(w: Writer, operation: Operation, operands: list[Components], ki
     squares = exponent is not None and exponent.op.is_constant and exponent.attributes["value"] == 2
     result = f.value(f"fmul double {a}, {a}") if squares else v.math("pow", float64, a, b)
     positive = f.value(f"fcmp ogt double {a}, 0.0")
-    whole = f.value(f"fcmp oeq double {v.math('trunc', float64, b)}, {b}")
+    whole = f.value(f"fcmp oeq double {v.math('rounding.trunc', float64, b)}, {b}")
     real = any_of(f, positive, all_of(f, whole, f.value(f"fcmp one double {a}, 0.0")))
     sizes = [f.call("double", "@llvm.fabs.f64", f"double {n}") for n in (a, b, result)]
     finite = [f.value(f"fcmp olt double {n}, {double(float('inf'))}") for n in sizes]
@@ -81,5 +81,5 @@ def rounded(w: Writer, operation: Operation, operands: list[Components]) -> Made
         return host_rule(w, operation, operands)
     f = w.f
     fine = f.value(f"fcmp olt double {f.call('double', '@llvm.fabs.f64', f'double {a}')}, {double(2.0**62)}")
-    whole = Lanes(f, w.module, 1).math("rint", float64, a)
+    whole = Lanes(f, w.module, 1).math("rounding.rint", float64, a)
     return w.guarded(operation, operands, fine, lambda: [(f.value(f"fptosi double {whole} to i64"),)])

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dy2st.dtypes import float64
 from dy2st.ir.program import Operation
 from dy2st.ir.types import ScalarType
+from dy2st.ops.control.scalar import ScalarMin, ScalarMod
+from dy2st.ops.control.scalar_unary import ScalarBool, ScalarNeg
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of
 from dy2st.runtime.backends.cpu.llvm_ir.literals import double
@@ -113,7 +115,7 @@ def floor_division(w: Writer, operation: Operation, operands: list[Components]) 
         rest = f.value(f"srem i64 {a}, {b}")
         apart = f.value(f"icmp slt i64 {f.value(f'xor i64 {rest}, {b}')}, 0")
         down = f.value(f"and i1 {apart}, {f.value(f'icmp ne i64 {rest}, 0')}")
-        if operation.name == "scalar_mod":
+        if isinstance(operation.op, ScalarMod):
             return [(f.value(f"select i1 {down}, i64 {f.value(f'add i64 {rest}, {b}')}, i64 {rest}"),)]
         whole = f.value(f"sdiv i64 {a}, {b}")
         return [(f.value(f"select i1 {down}, i64 {f.value(f'sub i64 {whole}, 1')}, i64 {whole}"),)]
@@ -159,7 +161,7 @@ def chosen(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write min and max: the second operand where it is less (greater), else the first."""
     kinds = [kind_of(operation, i) for i in (0, 1)]
     (a,), (b,) = operands
-    least = operation.name == "scalar_min"
+    least = isinstance(operation.op, ScalarMin)
     if kinds == ["bool", "bool"]:
         return [(w.f.value(f"{'and' if least else 'or'} i1 {a}, {b}"),)]
     if "float" not in kinds:
@@ -190,7 +192,7 @@ def bits(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 def signs(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write unary - and abs."""
     ((a,),), kind = operands, kind_of(operation, 0)
-    negative = operation.name == "scalar_neg"
+    negative = isinstance(operation.op, ScalarNeg)
     if kind == "float":
         return [(w.f.value(f"fneg double {a}") if negative else w.f.call("double", "@llvm.fabs.f64", f"double {a}"),)]
     x = as_int(w, kind, a)
@@ -210,7 +212,7 @@ def truth(w: Writer, kind: str, number: str) -> str:
 def boolean(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write bool and not."""
     true = truth(w, kind_of(operation, 0), operands[0][0])
-    return [(true if operation.name == "scalar_bool" else w.f.value(f"xor i1 {true}, true"),)]
+    return [(true if isinstance(operation.op, ScalarBool) else w.f.value(f"xor i1 {true}, true"),)]
 
 
 @rule("scalar_int")

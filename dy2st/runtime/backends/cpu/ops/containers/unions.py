@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import TensorType, Type, VariantType
+from dy2st.ops.control.optional import VariantCotangent
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import clear
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare
@@ -82,7 +83,7 @@ def rewrapped(w: Writer, operation: Operation, operands: list[Components]) -> Ma
     (value,), f = operation.operands, w.f
     source, target = variant_type(value.type), variant_type(operation.results[0].type)
     tag = operation.attributes["tag"]
-    read, written = (tag, 1) if operation.op.name == "variant_ct" else (1, tag)
+    read, written = (tag, 1) if isinstance(operation.op, VariantCotangent) else (1, tag)
     there = f.value(f"icmp eq i64 {operands[0][0]}, {read}")
     payload = operands[0][alternative(source, read)]
     w.retain(source.alternatives[read], payload)  # null where it is another alternative

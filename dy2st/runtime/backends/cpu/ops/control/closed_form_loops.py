@@ -14,6 +14,7 @@ import numpy as np
 from dy2st.dtypes import float32, float64
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
+from dy2st.ops.control.scalar_unary import ScalarToTensor
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
@@ -72,7 +73,7 @@ def _counts(t: Type) -> bool:
 def _unchanged(value: Value) -> Value:
     """Return the Python number of which a value is the tensor, or the value."""
     made = value.operation
-    if made is None or made.op.name != "scalar_to_tensor" or kinds(made.operands[0].type) != kinds(value.type):
+    if made is None or not isinstance(made.op, ScalarToTensor) or kinds(made.operands[0].type) != kinds(value.type):
         return value
     return made.operands[0]
 

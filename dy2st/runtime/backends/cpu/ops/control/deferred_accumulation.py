@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.linalg.matmul import MatMulAdd
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
@@ -72,7 +73,7 @@ def _sums(loop: Operation) -> Iterator[tuple[Operation, int]]:
     carried = {v: i for i, v in enumerate(body.arguments[first : first + loop.attributes["carried"]])}
     following = body.results[1 - first :]
     for operation in body.operations:
-        if operation.op.name != "matmul_add":
+        if not isinstance(operation.op, MatMulAdd):
             continue
         made, total = operation.results[0], operation.operands[2]
         t, flags = tensor_type(made), operation.attributes

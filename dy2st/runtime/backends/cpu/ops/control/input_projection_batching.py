@@ -15,6 +15,9 @@ from contextlib import contextmanager
 
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.control.scalar import ScalarAdd, ScalarSub
+from dy2st.ops.indexing.getitem import Index
+from dy2st.ops.linalg.matmul import MatMul
 from dy2st.passes.loops.sink_broadcasts import handed_on
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD
@@ -71,8 +74,8 @@ def products_ahead(w: Writer, loop: Operation, operands: Sequence[Components]) -
     counters, mine = _counters(loop, body), list[Window]()
     turns: str | None = None
     for operation in body.operations:
-        row = operation.operands[0].operation if operation.op.name == "matmul" else None
-        if row is None or row.op.name != "index" or row.attributes["spec"] != (("int", "?"),):
+        row = operation.operands[0].operation if isinstance(operation.op, MatMul) else None
+        if row is None or not isinstance(row.op, Index) or row.attributes["spec"] != (("int", "?"),):
             continue
         source, number = row.operands
         step = _step(number, counters)
@@ -96,15 +99,11 @@ def _counters(loop: Operation, body: Block) -> dict[Value, int]:
     found: dict[Value, int] = {}
     for argument, following in zip(body.arguments, body.results[1:], strict=False):
         step = following.operation
-        if (
-            not isinstance(argument.type, ScalarType)
-            or step is None
-            or step.op.name not in ("scalar_add", "scalar_sub")
-        ):
+        if not isinstance(argument.type, ScalarType) or step is None or not isinstance(step.op, (ScalarAdd, ScalarSub)):
             continue
         one = step.operands[1].operation
         if step.operands[0] is argument and one is not None and one.attributes.get("value") == 1:
-            found[argument] = 1 if step.op.name == "scalar_add" else -1
+            found[argument] = 1 if isinstance(step.op, ScalarAdd) else -1
     return found
 
 
@@ -116,10 +115,10 @@ def _step(number: Value, counters: dict[Value, int]) -> int:
     made = number.operation
     if number in counters:
         return counters[number]
-    if made is None or made.op.name not in ("scalar_add", "scalar_sub"):
+    if made is None or not isinstance(made.op, (ScalarAdd, ScalarSub)):
         return 0
     left, right = (counters.get(v, 0) for v in made.operands)
-    step = left + right if made.op.name == "scalar_add" else left - right
+    step = left + right if isinstance(made.op, ScalarAdd) else left - right
     return step if abs(step) == 1 else 0
 
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, TensorType
+from dy2st.ops.control.scalar import ScalarLess
+from dy2st.ops.shape.shape import DimOf
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import least, minus, most, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, in_register
 from dy2st.runtime.backends.cpu.ops.control.prepacked_weights import factors_outside
-from dy2st.runtime.backends.cpu.vector_ops.elementwise import DEAR
+from dy2st.runtime.backends.cpu.vector_ops.elementwise import is_dear
 
 _PRODUCT, _DEAR, _CHEAP = 300, 8_000, 300
 """Picoseconds of one operation on vectors: in a product, of a function, of arithmetic."""
@@ -31,7 +33,7 @@ def row_cost(
     for value, _ in factors_outside(loop):
         elements = times(f, *_extents(value, given[value]))
         total = plus(f, total, f.value(f"sdiv i64 {times(f, elements, _PRODUCT)}, {lanes}"))
-    each = sum(_DEAR if o.op.name in DEAR else _CHEAP for o in loop.blocks[0].walk() if _is_elementwise(o))
+    each = sum(_DEAR if is_dear(o.op) else _CHEAP for o in loop.blocks[0].walk() if _is_elementwise(o))
     work = f.value(f"sdiv i64 {times(f, _longest(f, loop, given, axes), each)}, {lanes}")
     return plus(f, total, work)
 
@@ -64,7 +66,7 @@ def counted_turns(f: Function, loop: Operation, operands: Sequence[Components]) 
         return most(f, operands[0][0], 1)
     (body,), carried = loop.blocks, loop.attributes["carried"]
     order, following = body.results[0].operation, body.results[1:]
-    if order is None or order.op.name != "scalar_lt":
+    if order is None or not isinstance(order.op, ScalarLess):
         return None
     counter, limit = order.operands
     if counter not in following or not all(v.type.kind == "int" for v in order.operands):  # type: ignore[union-attr]
@@ -80,7 +82,7 @@ def _before(number: Value, stays: Mapping[Value, Components]) -> str | None:
     if number in stays:
         return stays[number][0]
     made = number.operation
-    if made is None or made.op.name != "dim" or made.operands[0] not in stays:
+    if made is None or not isinstance(made.op, DimOf) or made.operands[0] not in stays:
         return None
     return _extents(made.operands[0], stays[made.operands[0]])[made.attributes["axis"]]
 

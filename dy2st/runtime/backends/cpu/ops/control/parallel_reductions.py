@@ -66,7 +66,7 @@ def add_sums(
         value, (result, at) = loop.operands[1 + place], results[place]
         dtype, shape = tensor_type(value).dtype, extents(value, operands[1 + place])
         whole = allocate(w, dtype, shape)
-        function = add_up(w.unit.kernels, "sum", dtype, w.unit.target.lanes(dtype.itemsize))
+        function = add_up(w.unit.kernels, "add", dtype, w.unit.target.lanes(dtype.itemsize))
         length = times(f, 1, *shape)
         f.call("void", f"@{function}", f"ptr {whole[1]}", f"ptr {f.load('ptr', f.offset(row, 8 * i))}", f"i64 {count}",
                f"i64 {length}")  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.ir.program import Block, Operation, Value, tensor_type
+from dy2st.ops.linalg.matmul import MatMul
 from dy2st.passes.loops.sink_broadcasts import handed_on
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Kept, Writer
@@ -70,7 +71,7 @@ def _factors(block: Block) -> set[tuple[Value, bool]]:
     """Return the values that products in a block, or inside of it, have as right operands, with `transpose_y`."""
     found: set[tuple[Value, bool]] = set()
     for operation in block.operations:
-        if operation.op.name == "matmul":
+        if isinstance(operation.op, MatMul):
             right, swap = operation.operands[1], bool(operation.attributes["transpose_y"])
             if _pays(right, swap):
                 found.add((right, swap))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from dy2st.dtypes import bool_, int64
 from dy2st.ir.program import Operation, tensor_type
+from dy2st.ir.traits import Monoid
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import fill
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, plus, times
@@ -46,7 +47,7 @@ def take_along_axis(w: Writer, operation: Operation, operands: list[Components])
     return results
 
 
-_COMBINED = {"add": "sum", "mul": "prod", "amax": "max", "amin": "min"}
+_MONOIDS: dict[str, Monoid] = {"add": "add", "mul": "mul", "amax": "max", "amin": "min"}
 """What modes other than "assign" do with an element that is there."""
 
 
@@ -54,7 +55,7 @@ _COMBINED = {"add": "sum", "mul": "prod", "amax": "max", "amin": "min"}
 def put_along_axis(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write elements, or combine with them, in place where nobody else holds the tensor; in order of the places."""
     value, places, values = operation.operands
-    f, t, how = w.f, tensor_type(value), _COMBINED.get(operation.attributes["mode"])
+    f, t, how = w.f, tensor_type(value), _MONOIDS.get(operation.attributes["mode"])
     if not is_native(t.dtype) or in_register(t) or in_register(tensor_type(places)) or (how and t.dtype.is_bool):
         return host_rule(w, operation, operands)
     axis, shape = operation.attributes["axis"] % t.rank, extents(value, operands[0])

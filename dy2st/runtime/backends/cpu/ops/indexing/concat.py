@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.indexing.getitem import IndexSet
+from dy2st.ops.shape.concat_split import Stack
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.fusion.index_maps import Group
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, times
@@ -29,7 +31,7 @@ def join(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     if in_register(operation.operands[0].type):
         return [_of_numbers(w, operation, operands)]
     shapes = [extents(v, c) for v, c in zip(operation.operands, operands, strict=True)]
-    stacked = operation.op.name == "stack"
+    stacked = isinstance(operation.op, Stack)
     fine = "true"
     for shape in shapes[1:]:
         for i, (a, b) in enumerate(zip(shapes[0], shape, strict=True)):
@@ -70,7 +72,7 @@ def places_in_joins(w: Writer, group: Group, extents: Sequence[str]) -> dict[Val
     """Write memory for what a group's results belong to (concat.py); return where each result stands in it."""
     found: dict[Value, Strided] = {}
     for value in [v for v in group.results if v in w.joins]:
-        write = _in_region if w.joins[value].op.name == "index_set" else _place
+        write = _in_region if isinstance(w.joins[value].op, IndexSet) else _place
         place = write(w, value, w.joins[value], list(extents))
         if place is None:
             del w.joins[value]

@@ -10,6 +10,7 @@ from typing import Any
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.indexing.getitem import IndexAdd
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import adding, fill
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
@@ -120,7 +121,7 @@ def write(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     spec, t, u = operation.attributes["spec"], tensor_type(value), tensor_type(new)
     if not _is_scattered(spec, values) or not is_memory(value) or t.dtype is not u.dtype:
         return write_region(w, operation, operands)
-    add = operation.op.name == "index_add"
+    add = isinstance(operation.op, IndexAdd)
     where = None if add and t.dtype.is_bool else scattered(w, value, operands[0], spec, values, operands[2:])
     fits = None if where is None else _value_strides(w, where, new, operands[1])
     if where is None or fits is None:
@@ -149,7 +150,7 @@ def write_run(w: Writer, f: Function, dtype: DType, where: Scattered, place: str
         room = element_at(f, to, i, dtype)
         number = load_element(f, dtype, element_at(f, of, i, dtype))
         if add:
-            number = combined(Lanes(f, w.unit.kernels, 1), "sum", dtype, load_element(f, dtype, room), number)
+            number = combined(Lanes(f, w.unit.kernels, 1), "add", dtype, load_element(f, dtype, room), number)
         store_element(f, dtype, number, room)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.elementwise.complex import PART_OF
+from dy2st.ops.shape.flip_roll_pad import Tril
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import clear, copy, fill
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, most, plus, times
@@ -65,7 +66,7 @@ def triangle(w: Writer, operation: Operation, operands: list[Components]) -> Mad
     rows, columns, size = shape[-2], shape[-1], t.dtype.itemsize
     with f.loop(product(w, shape[:-2]), hint="matrix") as m, f.loop(rows, hint="row") as i:
         row = times(f, plus(f, times(f, m, rows), i), columns, size)
-        lower = operation.op.name == "tril"
+        lower = isinstance(operation.op, Tril)
         edge = times(f, least(f, columns, most(f, 0, plus(f, i, offset + lower))), size)
         left, right = (f.offset(f.offset(base, row), edge) for base in (made[1], operands[0][1]))
         start, source = f.offset(made[1], row), f.offset(operands[0][1], row)

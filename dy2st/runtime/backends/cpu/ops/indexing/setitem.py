@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.indexing.getitem import IndexAdd
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.fusion.index_maps import AxisMap, Group
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, in_register
@@ -37,7 +38,7 @@ def write_region(w: Writer, operation: Operation, operands: list[Components]) ->
     for (extent, wanted), declared in zip(pairs, reversed(u.shape), strict=False):
         same = f.value(f"icmp eq i64 {extent}, {'1' if declared == 1 else wanted}")
         fine = f.value(f"and i1 {fine}, {same}")
-    add = operation.op.name == "index_add"
+    add = isinstance(operation.op, IndexAdd)
 
     def fast() -> Made:
         base = writable(w, value, operands[0])
@@ -45,7 +46,7 @@ def write_region(w: Writer, operation: Operation, operands: list[Components]) ->
         if not where.shape:
             number = operands[1][0]
             if add:
-                number = combined(Lanes(f, w.module, 1), "sum", t.dtype, load_element(w.f, t.dtype, data), number)
+                number = combined(Lanes(f, w.module, 1), "add", t.dtype, load_element(w.f, t.dtype, data), number)
             store_element(w.f, t.dtype, number, data)
         else:
             target = Strided.of(("null", data, *where.shape), where.strides)

@@ -113,4 +113,4 @@ def add_one(w: Writer, dtype: DType, base: str, at: str, values: str, source: st
     kind = f"[{dtype.itemsize} x i8]"
     place = w.f.offset(base, at, kind)
     so_far, more = load_element(w.f, dtype, place), load_element(w.f, dtype, w.f.offset(values, source, kind))
-    store_element(w.f, dtype, combined(Lanes(w.f, w.module, 1), "sum", dtype, so_far, more), place)
+    store_element(w.f, dtype, combined(Lanes(w.f, w.module, 1), "add", dtype, so_far, more), place)

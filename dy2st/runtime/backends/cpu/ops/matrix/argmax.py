@@ -7,6 +7,7 @@ from functools import partial
 
 from dy2st.dtypes import DType, int32, int64
 from dy2st.ir.program import Operation, tensor_type
+from dy2st.ops.reduce.reduction import ArgMax
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, negation, plus, times
@@ -36,7 +37,7 @@ def extreme_place(w: Writer, operation: Operation, operands: list[Components]) -
         axis %= t.rank
         sizes = around(w, shape, axis)
         kept = [*shape[:axis], *(["1"] if made_type.rank == t.rank else []), *shape[axis + 1 :]]
-    largest = operation.op.name == "argmax"
+    largest = isinstance(operation.op, ArgMax)
     scan = Scan((t.dtype,), (int64, t.dtype), (0, None), partial(_first_place, t.dtype, largest), (int64,), at_end=True)
 
     def fast() -> Made:

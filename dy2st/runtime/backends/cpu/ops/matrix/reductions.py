@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from dy2st.dtypes import DType, int64
+from dy2st.ir.opdef import OpDef, lookup
 from dy2st.ir.program import Operation, tensor_type
+from dy2st.ir.traits import Monoid
 from dy2st.ir.types import TensorType
+from dy2st.ops.reduce.reduction import Max, Mean, Min, Top
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, in_register, is_native
@@ -29,9 +32,9 @@ Made = Sequence[Components]
 @rule("sum", "mean", "max", "top", "min", "prod", "all", "any")
 def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     """Write a reduction, run after run; `eval` refuses the largest of nothing."""
-    (value,), f, name = operation.operands, w.f, operation.op.name
+    (value,), f = operation.operands, w.f
     t, made = value.type, tensor_type(operation.results[0])
-    if name == "prod" and operation.attributes["axis"] and is_complex(value):
+    if operation.op.monoid == "mul" and operation.attributes["axis"] and is_complex(value):
         axes = sorted({a % tensor_type(value).rank for a in operation.attributes["axis"]})
         return [whole(w, value, operands[0], axes, _left(operation, extents(value, operands[0]), axes))]
     if not isinstance(t, TensorType) or not is_native(t.dtype) or not is_native(made.dtype):
@@ -39,7 +42,7 @@ def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     if in_register(t):
         return [(converted(Lanes(f, w.module, 1), operands[0][0], t.dtype, made.dtype),)]
     shape = extents(value, operands[0])
-    if in_register(made) and name == "prod":
+    if in_register(made) and operation.op.monoid == "mul":
         return [(_product_of_all(w, t.dtype, made.dtype, operands[0][1], product(w, shape)),)]
     if in_register(made):
         return host_rule(w, operation, operands)
@@ -54,28 +57,28 @@ def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
             for i in run:
                 left[i] = "1"
             result = allocate(w, made.dtype, left)
-            _run_reduction(w, name, dtype, made.dtype, (components[1], result[1]), sizes)
+            _run_reduction(w, operation.op, dtype, made.dtype, (components[1], result[1]), sizes)
             f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
             dtype, components, block = made.dtype, result, result[0]
         return [(*components[:2], *kept)]
 
-    if name not in ("max", "min"):
+    if not isinstance(operation.op, (Max, Min)) or isinstance(operation.op, Top):
         return fast()
     fine = all_of(f, "true", *(compare(f, "sgt", shape[i], 0) for i in axes))
     return w.guarded(operation, operands, fine, fast)
 
 
-def _run_reduction(w: Writer, name: str, source: DType, made: DType, places: tuple[str, str], sizes: list[str]) -> None:
+def _run_reduction(w: Writer, op: OpDef, source: DType, made: DType, places: tuple[str, str], sizes: list[str]) -> None:
     """Write a reduction of one run of axes, in the order of the elements, between two places in memory."""
-    step, finish = partial(_step, name, source, made), _mean if name == "mean" else None
-    scan = Scan((source,), (made,), (identity(name, made),), step, (made,), at_end=True, finish=finish)
-    run_scan(w, scan, f"{name}.{source.name}.{made.name}", places[:1], places[1:], sizes)
+    step, finish = partial(_step, op.monoid, source, made), _mean if isinstance(op, Mean) else None
+    scan = Scan((source,), (made,), (identity(op.monoid, made),), step, (made,), at_end=True, finish=finish)
+    run_scan(w, scan, f"{op.name}.{source.name}.{made.name}", places[:1], places[1:], sizes)
 
 
 def _product_of_all(w: Writer, source: DType, made: DType, data: str, count: str) -> str:
     """Write the product of so many elements, one after the other: in another order it may be another infinity or 0."""
     room = w.f.slot("i64")
-    _run_reduction(w, "prod", source, made, (data, room), ["1", count, "1"])
+    _run_reduction(w, lookup("prod"), source, made, (data, room), ["1", count, "1"])
     return load_element(w.f, made, room)
 
 
@@ -102,9 +105,9 @@ def _runs(axes: Sequence[int]) -> list[range]:
 
 
 def _step(
-    name: str, source: DType, made: DType, v: Lanes, kept: list[str], read: list[str], _: str
+    monoid: Monoid, source: DType, made: DType, v: Lanes, kept: list[str], read: list[str], _: str
 ) -> tuple[list[str], list[str]]:
-    return [combined(v, name, made, converted(v, read[0], source, made), kept[0])], []
+    return [combined(v, monoid, made, converted(v, read[0], source, made), kept[0])], []
 
 
 def _mean(v: Lanes, dtype: DType, register: str, count: str) -> str:

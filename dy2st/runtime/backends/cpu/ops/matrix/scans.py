@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
+from dy2st.ir.traits import Monoid
+from dy2st.ops.reduce.scan import CumMax, CumProd
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import split_routine, stretches
@@ -142,13 +144,14 @@ def cumulative(w: Writer, operation: Operation, operands: list[Components]) -> M
     if not _is_plain(operation):
         return host_rule(w, operation, operands)
     source, made = tensor_type(operation.operands[0]).dtype, tensor_type(operation.results[0]).dtype
-    name, exclusive = operation.op.name.removeprefix("cum"), operation.attributes.get("exclusive", False)
+    exclusive = operation.attributes.get("exclusive", False)
+    monoid: Monoid = "mul" if isinstance(operation.op, CumProd) else "add"
 
     def step(v: Lanes, kept: list[str], read: list[str], _: str) -> tuple[list[str], list[str]]:
-        total = combined(v, name, made, kept[0], converted(v, read[0], source, made))
+        total = combined(v, monoid, made, kept[0], converted(v, read[0], source, made))
         return [total, total], [kept[1] if exclusive else total]
 
-    start = 1 if name == "prod" else -0.0 if made.is_floating else 0  # -0.0 changes no sum, 0.0 that of -0.0
+    start = 1 if monoid == "mul" else -0.0 if made.is_floating else 0  # -0.0 changes no sum, 0.0 that of -0.0
     scan = Scan((source,), (made, made), (start, abs(start)), step, (made,), operation.attributes["reverse"])
     return _running(w, scan, operation, operands)
 
@@ -183,7 +186,7 @@ def running_extreme(w: Writer, operation: Operation, operands: list[Components])
     """Write running extrema and their places, the last of equal ones."""
     if not _is_plain(operation):
         return host_rule(w, operation, operands)
-    dtype, largest = tensor_type(operation.operands[0]).dtype, operation.op.name == "cummax"
+    dtype, largest = tensor_type(operation.operands[0]).dtype, isinstance(operation.op, CumMax)
 
     def step(v: Lanes, kept: list[str], read: list[str], place: str) -> tuple[list[str], list[str]]:
         stays = better(v, dtype, largest, kept[0], read[0])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
+from dy2st.ops.reduce.sorting import ArgSort
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import routine, split_routine
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
@@ -38,7 +39,7 @@ def order(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     if in_register(t) or not is_native(t.dtype):
         return host_rule(w, operation, operands)
     shape, axis = extents(value, operands[0]), operation.attributes["axis"] % t.rank
-    places = operation.op.name == "argsort"
+    places = isinstance(operation.op, ArgSort)
     made = allocate(w, int64 if places else t.dtype, shape)
     rooms = ["null", made[1]] if places else [made[1], "null"]
     _ordered(w, value, operands[0][1], rooms, shape, axis, shape[axis], operation.attributes["descending"])

@@ -7,6 +7,9 @@ from typing import Any
 
 from dy2st.dtypes import int64
 from dy2st.ir.program import Operation, tensor_type
+from dy2st.ops.nn.adaptive_pooling import AdaptiveAvgPool
+from dy2st.ops.nn.conv import ConvInputGrad
+from dy2st.ops.nn.pooling import AvgPool
 from dy2st.runtime.backends.cpu.conv.common.shape_row import FIELDS
 from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components
@@ -113,7 +116,7 @@ def gradients(w: Writer, operation: Operation, operands: list[Components]) -> Ma
     dims = iter(operands[2:])
     target = [next(dims)[0] if e is None else str(e) for e in attributes["shape"]]
     first, second = (extents(v, c) for v, c in zip(operation.operands[:2], operands[:2], strict=True))
-    by_input = operation.op.name == "conv_input_grad"
+    by_input = isinstance(operation.op, ConvInputGrad)
     x, filters, c = (target, second, first) if by_input else (first, target, second)
     counts, fine = _counts(w, x[2:], filters[2:], attributes)
     groups = attributes["groups"]
@@ -171,7 +174,7 @@ def pooling(w: Writer, operation: Operation, operands: list[Components]) -> Made
         shape = [*x[:2], *counts]
         row = _pool_shape(w, x, counts, attributes)
         made = allocate(w, t.dtype, shape)
-        if operation.op.name == "avg_pool":
+        if isinstance(operation.op, AvgPool):
             exclusive = str(attributes["exclusive"]).lower()
             w.f.call(
                 "void", w.library(name), f"ptr {operands[0][1]}", f"ptr {made[1]}", f"ptr {row}", f"i1 {exclusive}"
@@ -218,7 +221,7 @@ def adaptive_mean(w: Writer, operation: Operation, operands: list[Components]) -
     if not _fits(operation):
         return host_rule(w, operation, operands)
     t, given = tensor_type(operation.operands[0]), extents(operation.operands[0], operands[0])
-    forward = operation.op.name == "adaptive_avg_pool"
+    forward = isinstance(operation.op, AdaptiveAvgPool)
     counts = [str(n) for n in attributes["output"]]
     dims = iter(operands[1:])
     target = given if forward else [next(dims)[0] if e is None else str(e) for e in attributes["shape"]]
