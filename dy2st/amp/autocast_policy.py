@@ -12,18 +12,14 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.dtypes import DType, promote
-from dy2st.ir.opdef import lookup
+from dy2st.ir.opdef import REGISTRY, lookup
 from dy2st.ops.core.base import Op
+from dy2st.ops.core.constant import Cast
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 
-LOW = ("conv", "conv_input_grad", "matmul")
-HIGH = (
-    "batch_norm_infer", "batch_norm_train", "cumprod", "cumsum", "erfinv", "exp", "exp2", "expm1", "gammaln",
-    "layer_norm", "log", "log10", "log1p", "log2", "log_softmax", "logsumexp", "mean", "pow", "prod",
-    "rsqrt", "softmax", "softmax_cross_entropy", "square", "sum",
-)  # fmt: skip
-_UNTOUCHED = ("cast", "detach")
+LOW = tuple(name for name, op in REGISTRY.items() if op.amp == "low")
+HIGH = tuple(name for name, op in REGISTRY.items() if op.amp == "high")
 
 
 @record(frozen=True)
@@ -37,7 +33,7 @@ class AutoCast:
 
     def cast(self, op: Op, operands: Sequence[Any], apply: Callable[..., Any]) -> Sequence[Any]:
         """Return the operands of an op in the dtypes in which it is to get them; `apply` applies the op `cast`."""
-        if op.name in _UNTOUCHED or op.is_view:
+        if isinstance(op, Cast) or op.is_view:
             return operands
         given = [x.dtype for x in operands if isinstance(x, Tensor) and x.dtype.is_floating]
         wanted = self.wanted(op.name, given)

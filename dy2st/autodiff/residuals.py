@@ -21,17 +21,11 @@ from dy2st.ir.opdef import OpDef, lookup
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.ops.control.control_flow import outward, visible_symbols
-from dy2st.ops.core.constant import Cast
+from dy2st.ops.core.constant import Cast, Detach
 from dy2st.ops.indexing.getitem import Index
-from dy2st.ops.shape.shape import DimOf
+from dy2st.ops.shape.concat_split import ExpandDims
+from dy2st.ops.shape.shape import Broadcast, DimOf, Reshape, Transpose
 from dy2st.shapes import Dim, Extent, symbol
-
-CHEAP = frozenset(("dim", "broadcast", "full", "transpose", "expand_dims", "zeros_like", "ones_like"))
-"""Ops without arithmetic, which cost less to run again than to store."""
-VIEWS = frozenset(("broadcast", "detach", "expand_dims", "reshape", "transpose"))
-"""Ops that give another view of their first operand: keeping that one in place of the view costs no memory."""
-TOLD_FORWARD = frozenset(("list_len", "list_index", "list_popped"))
-"""Ops that tell a number of a list, which is kept in place of the list."""
 
 
 class BackwardBuilder(Builder):
@@ -85,7 +79,7 @@ class BackwardBuilder(Builder):
         before, after = made.operands[0].type, value.type
         if isinstance(made.op, Cast) and isinstance(before, TensorType) and isinstance(after, TensorType):
             return before.dtype.itemsize < after.dtype.itemsize
-        return made.name in VIEWS
+        return isinstance(made.op, (Broadcast, Detach, ExpandDims, Reshape, Transpose))
 
     def _is_part(self, value: Value) -> bool:
         """Say whether a value is a part, at places that are known here, of a tensor that need not be kept for it."""
@@ -142,7 +136,7 @@ class BackwardBuilder(Builder):
         if made.op.is_constant:
             return True
         raises = made.op.can_raise([v.type for v in made.operands], made.attributes)
-        if depth == 0 or raises or not (made.name.startswith("scalar_") or made.name in CHEAP):
+        if depth == 0 or raises or not (made.op.is_scalar or made.op.rematerializes):
             return False
         if isinstance(made.op, DimOf):  # a number is kept in place of the tensor that it is told of
             return self._told_outside(value.type) or self._at_hand(made.operands[0])
@@ -184,7 +178,7 @@ class LinearTrace(Builder):
         if any(v.block is self.block for v in operands):
             return super().operation(op, operands, attributes, blocks, location)
         name = op if isinstance(op, str) else op.name
-        if name in TOLD_FORWARD and all(v.block is self.home for v in operands):
+        if name in ("list_len", "list_index", "list_popped") and all(v.block is self.home for v in operands):
             return self._behind(name, operands, attributes)
         return self.outer.operation(op, operands, attributes, blocks, location)
 

@@ -19,9 +19,6 @@ from dy2st.ops.control.lists import ListAppend, ListNew, ListSet
 from dy2st.ops.control.optional import VariantNew
 from dy2st.ops.control.tuples import TupleNew
 
-TOLD = ("list_len", "list_index", "list_popped", "list_bounds", "variant_tag")
-"""Ops whose results are numbers that all lanes share."""
-
 
 def _is_place(operation: Operation, i: int) -> bool:
     """Say whether an operand is the number of a slot, not an element."""
@@ -53,7 +50,7 @@ def moving(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None
             operands.append(at.stacked(lane))
     attributes = {k: _told(at, v) for k, v in operation.attributes.items()}
     made = at.b.operation(operation.op, operands, attributes).results
-    form = Form.SHARED if operation.name in TOLD else Form.STACKED
+    form = Form.SHARED if operation.op.tells_structure else Form.STACKED
     return [Lane(v, form) for v in made]
 
 

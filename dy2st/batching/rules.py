@@ -227,23 +227,15 @@ def diagonal_embed(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane
 
 
 # ---- which ops are of which family ------------------------------------------------------------------------------
-OTHERWISE = ("take", "take_add", "batch_norm_train", "batch_norm_infer", "argmax", "argmin", "dim", "diagonal_embed")
-"""Ops with an axis among the attributes that have a rule of their own (here or in another module)."""
-LAST_AXES = (
-    *("inverse", "det", "slogdet", "solve", "cholesky", "eigh", "eig", "qr", "svd", "lu", "matrix_exp"),
-    *("matrix_exp_slope", "adjugate", "adjugate_slope", "tril", "triu", "one_hot", "bitcast", "matmul_add"),
-    "class_places",
-)
-
-
 def enter_families() -> None:
     """Give every op its rule that belongs to a family by what its class says of it."""
     for name, op in REGISTRY.items():
         if op.elementwise:
             RULES[name] = elementwise
-        elif not {"axis", "axes"}.isdisjoint(op.attributes) and name not in OTHERWISE and not name.startswith("list_"):
+        elif op.of_last_axes:
+            RULES[name] = on_last_axes
+        elif name not in RULES and not {"axis", "axes"}.isdisjoint(op.attributes):
             RULES[name] = along_axes
-    RULES.update(dict.fromkeys(LAST_AXES, on_last_axes))
 
 
 enter_families()

@@ -15,9 +15,6 @@ from dy2st.ir.types import TensorType, Type
 from dy2st.records import record
 from dy2st.shapes import Shape
 
-_COPIED = frozenset({"constant", "detach", "ones_like", "zeros_like"})
-"""Ops that are not elementwise whose result has the shape of the operand, or is 0-D where `repeatable` looks."""
-
 
 @record(frozen=True)
 class Segment:
@@ -55,7 +52,8 @@ def _is_plain(operation: Operation, shape: Shape) -> bool:
         return False
     if operation.name == "broadcast":
         return len(operation.operands) == 1 and operation.attributes["shape"] == shape
-    return operation.name in _COPIED or operation.op.elementwise
+    op = operation.op
+    return op.elementwise or op.is_constant or op.is_identity or op.splat is not None
 
 
 def _fits(t: Type, shape: Shape) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dy2st.dtypes import DType
 from dy2st.ir.traits import Traits
@@ -12,6 +12,7 @@ from dy2st.ir.types import TensorType, Type
 if TYPE_CHECKING:
     from dy2st.ir.program import Block
 
+F = TypeVar("F")
 REGISTRY: dict[str, OpDef] = {}
 EVERY_KIND = "biufc"
 """The kinds of dtypes, as NumPy writes them: bool, signed and unsigned integers, floats, complex numbers."""
@@ -75,6 +76,22 @@ def register(op: OpDef) -> None:
     if op.name in REGISTRY:
         raise ValueError(f"two ops are named {op.name!r}")
     REGISTRY[op.name] = op
+
+
+def entering(rules: dict[str, F]) -> Callable[..., Callable[[F], F]]:
+    """Return a decorator that enters a function into `rules` for the ops that it names; each has one at most."""
+
+    def rule(*names: str) -> Callable[[F], F]:
+        def enter(function: F) -> F:
+            for name in names:
+                if name in rules:
+                    raise ValueError(f"two rules are for {name!r}")
+                rules[name] = function
+            return function
+
+        return enter
+
+    return rule
 
 
 def lookup(name: str) -> OpDef:

@@ -35,6 +35,8 @@ class Traits:
     """The op can raise: never speculated, moved across an effect, or deleted."""
     effect: ClassVar[bool] = False
     """The op does something that is seen outside (print, host call): ordered, never deleted or merged."""
+    raises: ClassVar[tuple[type[Exception], ...]] = (IndexError, ValueError)
+    """What the op raises where it does."""
     random: ClassVar[bool] = False
     """The first two operands are the generator's seed and draw number."""
     random_elementwise: ClassVar[bool] = False
@@ -55,6 +57,8 @@ class Traits:
     """Results are always new arrays that share no memory with operands, so a plan may write over them when they die."""
 
     # ---- what is computed
+    is_scalar: ClassVar[bool] = False
+    """The op computes with Python numbers, or makes a tensor of one."""
     elementwise: ClassVar[bool] = False
     """Operands have one shape in the IR (the builder broadcasts them) and so has the result."""
     commutative: ClassVar[bool] = False
@@ -80,6 +84,24 @@ class Traits:
     differentiable: ClassVar[bool] = True
     monoid: ClassVar[Monoid] = ""
     """What a reduction combines elements by: add, mul, max, min, and, or."""
+    of_last_axes: ClassVar[bool] = False
+    """The op works on the last axes of its operands; those in front are a batch."""
+    tells_structure: ClassVar[bool] = False
+    """The result is a number that follows from how a container is built, not from what is in it."""
+    places: ClassVar[slice] = slice(0)
+    """The operands that are places, as far as they are numbers."""
+
+    # ---- costs and precision
+    rematerializes: ClassVar[bool] = False
+    """Without arithmetic on elements: it costs less to compute the result again than to store it."""
+    nanoseconds: ClassVar[float | None] = None
+    """What an element of the result costs in NumPy, where that is more than what memory takes."""
+    picoseconds: ClassVar[int] = 0
+    """What one vector of the result costs in native code, where that is more than what a long function does."""
+    computes_in: ClassVar[tuple[str, str] | None] = None
+    """A dtype of operands, and the wider one that the op computes in then."""
+    amp: ClassVar[Literal["", "low", "high"]] = ""
+    """Under automatic mixed precision the op runs in float16 (low), in float32 (high), or as its operands come."""
     long_latency: ClassVar[bool] = False
     """One instruction of many cycles: a division, a root."""
     formula: ClassVar[str] = ""

@@ -7,9 +7,8 @@ from typing import Any
 from dy2st.ir.location import Location
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import TensorType
-
-_BY_RANK = ("conv", "conv_input_grad", "conv_weight_grad", "max_pool", "avg_pool")
-"""Ops that are one for any number of axes; Paddle names them by it."""
+from dy2st.ops.nn.conv import Conv, ConvInputGrad, ConvWeightGrad
+from dy2st.ops.nn.pooling import AvgPool, MaxPool
 
 
 class Operator:
@@ -21,9 +20,9 @@ class Operator:
     @property
     def type(self) -> str:
         """The name of the op; convolution and pooling end in the number of their axes, as in `conv2d`."""
-        name = self.operation.name
+        name, op = self.operation.name, self.operation.op
         kind = self.operation.operands[0].type if self.operation.operands else None
-        if name in _BY_RANK and isinstance(kind, TensorType):
+        if isinstance(op, (Conv, ConvInputGrad, ConvWeightGrad, MaxPool, AvgPool)) and isinstance(kind, TensorType):
             return f"{name}{kind.rank - 2}d"
         return name
 

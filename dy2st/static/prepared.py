@@ -141,7 +141,7 @@ def _checked(state: State, holder: Holder) -> Any:
 
 def _random(program: ir.Program) -> bool:
     """Say whether a Program uses random numbers; what a test form replaced is gone after the passes."""
-    return any(operation.name.startswith("random_") for operation in optimise(program).walk())
+    return any(operation.op.random for operation in optimise(program).walk())
 
 
 def _used(block: ir.Block) -> set[Value]:

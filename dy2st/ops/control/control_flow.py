@@ -123,6 +123,7 @@ class Assert(Op):
     """Raise AssertionError when the first operand is false; `template` makes its text of the other operands."""
 
     name = "assert"
+    raises = (AssertionError,)
     attributes = ("template",)
     differentiable = False
     may_raise = True
@@ -152,6 +153,7 @@ class Raise(Op):
     """
 
     name = "raise"
+    raises = ()
     is_raise = True
     attributes = ("kind", "template", "label")
     differentiable = False

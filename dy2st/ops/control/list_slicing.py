@@ -91,6 +91,8 @@ class ListBounds(Op):
     """The start and stop of `items[start:stop]`, counted from the front and inside of the list; bounds as Python's."""
 
     name = "list_bounds"
+    places = slice(1, 3)
+    tells_structure = True
     differentiable = False
 
     def infer(self, items: ListType, start: ScalarType, stop: ScalarType) -> Any:
@@ -191,6 +193,7 @@ class ListInsert(Op):
     """The list with one more element before number `at`, which `list_bounds` gives."""
 
     name = "list_insert"
+    places = slice(1, 2)
 
     def infer(self, items: ListType, at: ScalarType, item: Type) -> Type:
         return ListType(join(items.element, item))

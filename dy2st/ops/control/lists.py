@@ -88,6 +88,7 @@ class ListLen(Op):
     """The number of elements."""
 
     name = "list_len"
+    tells_structure = True
     differentiable = False
 
     def infer(self, items: ListType) -> Type:
@@ -104,6 +105,8 @@ class ListIndex(Op):
     """A list index counted from the front: negative ones are counted from the end; IndexError outside."""
 
     name = "list_index"
+    places = slice(1, 2)
+    tells_structure = True
     differentiable = False
     may_raise = True
 
@@ -124,6 +127,8 @@ class ListGet(Op):
     """Element number i; negative ones count from the end; IndexError outside."""
 
     name = "list_get"
+    places = slice(1, 2)
+    raises = (IndexError,)
     may_raise = True
 
     def infer(self, items: ListType, i: ScalarType) -> Type:
@@ -147,6 +152,8 @@ class ListSet(Op):
     """The list with element number i replaced; IndexError outside."""
 
     name = "list_set"
+    places = slice(1, 2)
+    raises = (IndexError,)
     writes = 2
     may_raise = True
 
@@ -178,6 +185,8 @@ class ListPop(Op):
     """The list without element number i, and that element; IndexError outside."""
 
     name = "list_pop"
+    places = slice(1, 2)
+    raises = (IndexError,)
     may_raise = True
 
     def infer(self, items: ListType, i: ScalarType) -> Any:
@@ -207,6 +216,8 @@ class ListPopped(Op):
     """The place that element i had before it was popped, counted from the front, told by the list that is left."""
 
     name = "list_popped"
+    places = slice(1, 2)
+    tells_structure = True
     differentiable = False
 
     def infer(self, rest: ListType, i: ScalarType) -> Type:

@@ -68,6 +68,7 @@ class VariantTag(Op):
     """The run-time tag of a variant: the index of its alternative."""
 
     name = "variant_tag"
+    tells_structure = True
     differentiable = False
 
     def infer(self, variant: VariantType) -> Type:
@@ -84,6 +85,7 @@ class VariantGet(Op):
     """The payload of a variant whose tag must be `tag`; `message` is what UnboundLocalError says when it is not."""
 
     name = "variant_get"
+    raises = (UnboundLocalError,)
     rewraps = True
     attributes = ("tag", "message")
     may_raise = True
@@ -224,6 +226,7 @@ class Unreachable(Op):
     """A value of `type` that no run reaches: the result of a branch that raises."""
 
     name = "unreachable"
+    raises = ()
     attributes = ("type",)
     differentiable = False
 

@@ -19,6 +19,7 @@ from dy2st.ops.core.base import Op, Sample
 class ScalarConstant(Op):
     """A Python int, float or bool."""
 
+    is_scalar = True
     name = "scalar_constant"
     is_constant = True
     attributes = ("value",)
@@ -43,6 +44,7 @@ def python_operator(name: str) -> Callable[..., Any]:
 
 
 class _Binary(Op):
+    is_scalar = True
     abstract = True
     differentiable = False
     meaning: ClassVar[Callable[[Any, Any], Any]]
@@ -92,6 +94,7 @@ class ScalarFloorDiv(_Binary):
     """Python's `//`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_floordiv"
+    raises = (ZeroDivisionError,)
     meaning = python_operator("floordiv")
     may_raise = True
 
@@ -103,6 +106,7 @@ class ScalarMod(_Binary):
     """Python's `%`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_mod"
+    raises = (ZeroDivisionError,)
     meaning = python_operator("mod")
     may_raise = True
 
@@ -192,6 +196,7 @@ class ScalarTrueDiv(_ToFloat):
     """Python's `/`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_truediv"
+    raises = (ZeroDivisionError,)
     meaning = python_operator("truediv")
     may_raise = True
 
@@ -200,6 +205,7 @@ class ScalarPow(_Binary):
     """Python's `**` of floats, or of an int with an int exponent that is not negative."""
 
     name = "scalar_pow"
+    raises = (ZeroDivisionError, OverflowError)
     may_raise = True
 
     @staticmethod

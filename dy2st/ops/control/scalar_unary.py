@@ -15,6 +15,7 @@ from dy2st.ops.core.base import Op, Sample
 
 
 class _Unary(Op):
+    is_scalar = True
     abstract = True
     differentiable = False
     meaning: ClassVar[Callable[[Any], Any]]
@@ -69,6 +70,7 @@ class ScalarInt(_Unary):
     """Python's `int`; truncates a float, refuses NaN and infinity."""
 
     name = "scalar_int"
+    raises = (ValueError, OverflowError)
     meaning = int
     result = INT
     may_raise = True
@@ -85,6 +87,7 @@ class ScalarFloat(_Unary):
 class ScalarRound(Op):
     """Python's `round`: to an int, or to `digits` decimal digits where that is given."""
 
+    is_scalar = True
     name = "scalar_round"
     attributes = ("digits",)
     differentiable = False
@@ -104,6 +107,7 @@ class ScalarRound(Op):
 class ScalarToTensor(Op):
     """A Python number as a 0-D tensor of `dtype`."""
 
+    is_scalar = True
     name = "scalar_to_tensor"
     attributes = ("dtype",)
     differentiable = False
@@ -122,6 +126,7 @@ class Item(Op):
     """The one element of a tensor as a Python number; ValueError when there is not exactly one."""
 
     name = "item"
+    raises = (ValueError,)
     defined_on = REAL_NUMBERS
     differentiable = False
     may_raise = True

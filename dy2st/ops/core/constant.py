@@ -38,6 +38,7 @@ class Full(Op):
     """A tensor of `shape` (a template: None where a scalar operand gives the extent) filled with a 0-D tensor."""
 
     name = "full"
+    rematerializes = True
     is_data_movement = True
     attributes = ("shape",)
     may_raise = True
@@ -70,6 +71,7 @@ class ZerosLike(Op):
     """Zeros of the shape and dtype of the operand; for a list, a list of unset elements; for an optional, unset."""
 
     name = "zeros_like"
+    rematerializes = True
     splat = 0
     differentiable = False
 
@@ -91,6 +93,7 @@ class OnesLike(Op):
     """Ones of the shape and dtype of the operand."""
 
     name = "ones_like"
+    rematerializes = True
     splat = 1
     differentiable = False
 

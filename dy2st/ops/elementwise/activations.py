@@ -69,6 +69,7 @@ class Softplus(Elementwise):
     """log(1 + e ** (beta * x)) / beta, and x itself where beta * x is above `threshold`."""
 
     name = "softplus"
+    nanoseconds = 15
     formula = "activations"
     defined_on = "f"
     attributes = ("beta", "threshold")
@@ -98,6 +99,7 @@ class Gelu(Elementwise):
     """
 
     name = "gelu"
+    nanoseconds = 85
     formula = "erf"
     defined_on = "f"
     attributes = ("approximate",)

@@ -124,6 +124,7 @@ class Erf(Unary):
     """erf(x) = 2 / sqrt(pi) times the integral of e ** -t**2 from 0 to x."""
 
     name = "erf"
+    nanoseconds = 90
     formula = "erf"
     defined_on = "f"
 
@@ -138,6 +139,8 @@ class ErfInv(Unary):
     """The x whose erf is y; derivative sqrt(pi) / 2 * e ** x**2."""
 
     name = "erfinv"
+    amp = "high"
+    nanoseconds = 80
     formula = "erf"
     defined_on = "f"
     domain = (-0.8, 0.8)

@@ -13,6 +13,7 @@ class Exp(Unary):
     """e ** x."""
 
     name = "exp"
+    amp = "high"
     formula = "exp"
     defined_on = "fc"
     function = "exp"
@@ -25,6 +26,7 @@ class Expm1(Unary):
     """e ** x - 1, exact also near 0."""
 
     name = "expm1"
+    amp = "high"
     formula = "exp"
     defined_on = "fc"
     function = "expm1"
@@ -37,6 +39,7 @@ class Exp2(Unary):
     """2 ** x."""
 
     name = "exp2"
+    amp = "high"
     formula = "exp"
     defined_on = "fc"
     function = "exp2"
@@ -49,6 +52,7 @@ class Log(Unary):
     """The natural logarithm; -inf at 0, NaN below."""
 
     name = "log"
+    amp = "high"
     formula = "log"
     defined_on = "fc"
     function = "log"
@@ -63,6 +67,7 @@ class Log1p(Unary):
     """log(1 + x), exact also near 0."""
 
     name = "log1p"
+    amp = "high"
     formula = "log"
     defined_on = "fc"
     function = "log1p"
@@ -77,6 +82,7 @@ class Log2(Unary):
     """The logarithm to base 2."""
 
     name = "log2"
+    amp = "high"
     formula = "log"
     defined_on = "fc"
     function = "log2"
@@ -91,6 +97,7 @@ class Log10(Unary):
     """The logarithm to base 10."""
 
     name = "log10"
+    amp = "high"
     formula = "log"
     defined_on = "fc"
     function = "log10"

@@ -155,6 +155,7 @@ class LGamma(Unary):
     """log |Gamma(x)|; derivative digamma."""
 
     name = "lgamma"
+    nanoseconds = 140
     formula = "gamma"
     defined_on = "f"
     domain = (0.5, 4.0)
@@ -175,6 +176,7 @@ class Digamma(Unary):
     """The derivative of lgamma."""
 
     name = "digamma"
+    nanoseconds = 95
     formula = "gamma"
     defined_on = "f"
     domain = (0.5, 4.0)
@@ -195,6 +197,7 @@ class Polygamma(Elementwise):
     """The n-th derivative of digamma; n is 1 or more."""
 
     name = "polygamma"
+    nanoseconds = 200
     defined_on = "f"
     attributes = ("n",)
     fresh = True

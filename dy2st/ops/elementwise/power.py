@@ -21,6 +21,7 @@ class Pow(Elementwise):
     """
 
     name = "pow"
+    amp = "high"
     formula = "pow"
     defined_on = "iufc"
     fresh = True
@@ -62,6 +63,7 @@ class Square(Unary):
     """x * x."""
 
     name = "square"
+    amp = "high"
     function = "square"
 
     def eval(self, xp: Any, x: Any) -> Any:
@@ -89,6 +91,7 @@ class Rsqrt(Unary):
     """1 / sqrt(x)."""
 
     name = "rsqrt"
+    amp = "high"
     formula = "pow"
     defined_on = "fc"
     domain = (0.5, 2.0)

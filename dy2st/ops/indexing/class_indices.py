@@ -21,6 +21,7 @@ class ClassPlaces(Op):
     """The labels as int32, -1 where a label is `ignore_index`; ValueError for one that is none of `classes` classes."""
 
     name = "class_places"
+    of_last_axes = True
     attributes = ("ignore_index",)
     differentiable = False
     may_raise = True

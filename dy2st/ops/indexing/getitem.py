@@ -28,6 +28,8 @@ class Index(Op):
     """x[spec], by NumPy's rules; IndexError when an index is out of range."""
 
     name = "index"
+    places = slice(1, None)
+    raises = (IndexError,)
     is_data_movement = True
     is_gather = True
     attributes = ("spec",)
@@ -86,6 +88,7 @@ class IndexSet(_IndexWrite):
     """x with `value`, broadcast, at x[spec]; where places repeat, the last value stays."""
 
     name = "index_set"
+    places = slice(2, None)
     writes = 1
     is_data_movement = True
 
@@ -134,6 +137,7 @@ class IndexAdd(_IndexWrite):
     """x with `value`, broadcast, added at x[spec]; where places repeat, all are added."""
 
     name = "index_add"
+    places = slice(2, None)
     writes = 1
     accumulates = True
 
@@ -184,6 +188,7 @@ class IndexLast(Op):
     """For each element of x[spec]: is it the last that names its place? (Only that one stays in `index_set`.)"""
 
     name = "index_last"
+    places = slice(1, None)
     attributes = ("spec",)
     differentiable = False
     may_raise = True

@@ -24,6 +24,7 @@ class OneHot(Op):
     """
 
     name = "one_hot"
+    of_last_axes = True
     attributes = ("num_classes", "dtype")
     differentiable = False
     may_raise = True

@@ -25,6 +25,7 @@ class Adjugate(Op):
     """The adjugates of square matrices: element [i, j] is the cofactor of element [j, i]."""
 
     name = "adjugate"
+    of_last_axes = True
     defined_on = "fc"
     may_raise = True
     fresh = True
@@ -55,6 +56,7 @@ class AdjugateSlope(Op):
     """The derivative of the adjugate at A in the direction E: linear in E. Its own derivative needs det(A) not 0."""
 
     name = "adjugate_slope"
+    of_last_axes = True
     defined_on = "fc"
     linear_in = (1,)
     may_raise = True

@@ -62,6 +62,7 @@ class MatrixExponential(Op):
     """e to the power of square matrices."""
 
     name = "matrix_exp"
+    of_last_axes = True
     defined_on = "fc"
     fresh = True
 
@@ -83,6 +84,7 @@ class MatrixExponentialSlope(Op):
     """The derivative of the exponential at A in the direction E: linear in E."""
 
     name = "matrix_exp_slope"
+    of_last_axes = True
     defined_on = "fc"
     linear_in = (1,)
     fresh = True

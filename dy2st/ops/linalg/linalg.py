@@ -46,6 +46,8 @@ class Inverse(_Square):
     """The inverses of square matrices."""
 
     name = "inverse"
+    of_last_axes = True
+    computes_in = ("float32", "float64")
     superlinear = True
     function = "inv"
 
@@ -58,6 +60,8 @@ class Determinant(_Square):
     """The determinants of square matrices; the derivative is that of a polynomial, at singular ones too."""
 
     name = "det"
+    of_last_axes = True
+    computes_in = ("float32", "float64")
     function = "det"
 
     def infer(self, a: TensorType, **attributes: Any) -> TensorType:
@@ -72,6 +76,8 @@ class LogDeterminant(_Square):
     """The signs of the determinants and the logarithms of their absolute values."""
 
     name = "slogdet"
+    of_last_axes = True
+    computes_in = ("float32", "float64")
     defined_on = "f"
     function = "slogdet"
 
@@ -93,6 +99,8 @@ class Solve(Op):
     """The x of a @ x = y, for square matrices `a` and matrices `y` in equal batches."""
 
     name = "solve"
+    of_last_axes = True
+    computes_in = ("float32", "float64")
     superlinear = True
     defined_on = "fc"
     linear_in = (1,)
@@ -132,6 +140,8 @@ class Cholesky(_Square):
     """The lower triangular L with L @ L^T = a, for positive definite `a`; of `a` the symmetric part is taken."""
 
     name = "cholesky"
+    of_last_axes = True
+    computes_in = ("float32", "float64")
     function = "cholesky"
 
     def eval(self, xp: Any, a: Any, **attributes: Any) -> Any:
@@ -156,6 +166,8 @@ class SymmetricEigen(_Square):
     """The eigenvalues, ascending, and eigenvectors (columns) of the symmetric part of matrices."""
 
     name = "eigh"
+    of_last_axes = True
+    computes_in = ("float32", "float64")
     superlinear = True
     defined_on = "f"
     function = "eigh"
@@ -187,6 +199,7 @@ class GeneralEigen(_Square):
     """The eigenvalues and eigenvectors (columns) of square matrices, complex, in no order."""
 
     name = "eig"
+    of_last_axes = True
     superlinear = True
     function = "eig"
     differentiable = False

@@ -18,6 +18,7 @@ class LU(Op):
     """L (below its diagonal of ones) and U in one matrix, and the row that each row was exchanged with, from 1 on."""
 
     name = "lu"
+    of_last_axes = True
     defined_on = "fc"
     differentiable = False
     fresh = True

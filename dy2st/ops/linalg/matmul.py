@@ -22,6 +22,8 @@ class MatMul(Op):
     """
 
     name = "matmul"
+    amp = "low"
+    computes_in = ("float16", "float32")
     is_contraction = True
     superlinear = True
     attributes = ("transpose_x", "transpose_y")
@@ -69,6 +71,7 @@ class MatMulAdd(Op):
     """
 
     name = "matmul_add"
+    of_last_axes = True
     is_contraction = True
     superlinear = True
     attributes = ("transpose_x", "transpose_y")

@@ -25,6 +25,8 @@ class QR(Op):
     """Q with orthonormal columns, and the upper triangular R, with Q @ R = a."""
 
     name = "qr"
+    of_last_axes = True
+    computes_in = ("float32", "float64")
     superlinear = True
     defined_on = "f"
     may_raise = True
@@ -56,6 +58,8 @@ class SVD(Op):
     """U, the singular values in descending order, and V^T, with U @ diag(s) @ V^T = a."""
 
     name = "svd"
+    of_last_axes = True
+    computes_in = ("float32", "float64")
     superlinear = True
     defined_on = "f"
     may_raise = True

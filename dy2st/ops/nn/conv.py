@@ -41,6 +41,7 @@ class Conv(_Conv):
     """The convolution of `x` with filters `w`: result [batch, filters, *out]."""
 
     name = "conv"
+    amp = "low"
     is_contraction = True
     superlinear = True
     attributes = ("stride", "padding", "dilation", "groups")
@@ -73,6 +74,7 @@ class ConvInputGrad(_Conv):
     """The tensor of `shape` (a template) whose convolution with `w` has the transpose that maps `c` to it."""
 
     name = "conv_input_grad"
+    amp = "low"
     is_contraction = True
     superlinear = True
     attributes = ("shape", "stride", "padding", "dilation", "groups")

@@ -33,6 +33,7 @@ class MaxPool(Op):
 
     native_in_eager = True
     name = "max_pool"
+    nanoseconds = 10
     superlinear = True
     defined_on = REAL_NUMBERS
     attributes = ("kernel", "stride", "padding", "ceil_mode")
@@ -76,6 +77,7 @@ class AvgPool(Op):
 
     native_in_eager = True
     name = "avg_pool"
+    nanoseconds = 10
     superlinear = True
     defined_on = "fc"
     attributes = ("kernel", "stride", "padding", "ceil_mode", "exclusive")

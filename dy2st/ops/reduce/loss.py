@@ -25,6 +25,7 @@ class SoftmaxCrossEntropy(Op):
 
     native_in_eager = True
     name = "softmax_cross_entropy"
+    amp = "high"
     defined_on = ("f", "iu")
     attributes = ("axis", "ignore_index")
     may_raise = True

@@ -29,6 +29,7 @@ class LayerNorm(Op):
 
     native_in_eager = True
     name = "layer_norm"
+    amp = "high"
     defined_on = "f"
     attributes = ("rank", "epsilon")
     may_raise = True
@@ -75,6 +76,7 @@ class BatchNormTrain(Op):
 
     native_in_eager = True
     name = "batch_norm_train"
+    amp = "high"
     defined_on = "f"
     attributes = ("axis", "epsilon")
     may_raise = True
@@ -113,6 +115,7 @@ class BatchNormInfer(Op):
 
     native_in_eager = True
     name = "batch_norm_infer"
+    amp = "high"
     defined_on = "f"
     attributes = ("axis", "epsilon")
     may_raise = True

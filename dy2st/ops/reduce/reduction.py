@@ -66,6 +66,8 @@ class Sum(Reduction):
     """The sum; of booleans and integers in int64, of float16 accumulated in float32."""
 
     name = "sum"
+    amp = "high"
+    computes_in = ("float16", "float32")
     monoid = "add"
     linear_in = (0,)
 
@@ -91,6 +93,8 @@ class Mean(Reduction):
     """The mean; NaN over no elements. Booleans and integers give float32."""
 
     name = "mean"
+    amp = "high"
+    computes_in = ("float16", "float32")
     monoid = "add"
     linear_in = (0,)
 
@@ -131,6 +135,8 @@ class Prod(Reduction):
     """The product; of booleans and integers in int64. The derivative is exact also where elements are 0."""
 
     name = "prod"
+    amp = "high"
+    computes_in = ("float16", "float32")
     monoid = "mul"
 
     def result_dtype(self, x: DType) -> DType:
@@ -197,6 +203,7 @@ class Max(_Extremum):
     """The largest element, NaN if one is; equal ones share the derivative evenly. ValueError over no elements."""
 
     name = "max"
+    computes_in = ("float16", "float32")
     monoid = "max"
     function = "max"
 
@@ -205,6 +212,7 @@ class Top(Max):
     """The largest element, NaN if one is; over no elements what is less than all: -inf, False, the least integer."""
 
     name = "top"
+    computes_in = ("float16", "float32")
     monoid = "max"
     may_raise = False
 
@@ -227,6 +235,7 @@ class Min(_Extremum):
     """The smallest element, NaN if one is; equal ones share the derivative evenly. ValueError over no elements."""
 
     name = "min"
+    computes_in = ("float16", "float32")
     monoid = "min"
     function = "min"
 
@@ -320,6 +329,7 @@ class LogSumExp(Reduction):
 
     native_in_eager = True
     name = "logsumexp"
+    amp = "high"
     defined_on = "fc"
 
     def eval(self, xp: Any, x: Any, *, axis: tuple[int, ...], keepdim: bool) -> Any:

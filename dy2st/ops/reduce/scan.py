@@ -34,6 +34,7 @@ class CumSum(Op):
 
     native_in_eager = True
     name = "cumsum"
+    amp = "high"
     attributes = ("axis", "reverse")
     linear_in = (0,)
     fresh = True
@@ -64,6 +65,7 @@ class CumProd(Op):
 
     native_in_eager = True
     name = "cumprod"
+    amp = "high"
     attributes = ("axis", "exclusive", "reverse")
     fresh = True
 

@@ -37,6 +37,7 @@ class Softmax(_OverAxis):
     """exp(x) / sum(exp(x)) along `axis`; ds = s * (dx - sum(s * dx))."""
 
     name = "softmax"
+    amp = "high"
 
     def eval(self, xp: Any, x: Any, *, axis: int) -> Any:
         if not x.size:
@@ -56,6 +57,7 @@ class LogSoftmax(_OverAxis):
     """log(softmax(x)); its derivative is dx - sum(softmax(x) * dx)."""
 
     name = "log_softmax"
+    amp = "high"
 
     def eval(self, xp: Any, x: Any, *, axis: int) -> Any:
         if not x.size:

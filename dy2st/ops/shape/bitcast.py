@@ -17,6 +17,7 @@ class Bitcast(Op):
     """The bits of the operand in another dtype; a wider or narrower one makes the last axis shorter or longer."""
 
     name = "bitcast"
+    of_last_axes = True
     attributes = ("dtype",)
     differentiable = False
     fresh = True

@@ -157,6 +157,7 @@ class ExpandDims(Op):
     """The operand with new axes of extent 1; `axes` are their places in the result, ascending."""
 
     name = "expand_dims"
+    rematerializes = True
     renames = True
     is_data_movement = True
     is_reshape = True

@@ -153,12 +153,14 @@ class Tril(_Triangle):
     """The last two axes' lower triangle, up to this diagonal, zeros above."""
 
     name = "tril"
+    of_last_axes = True
 
 
 class Triu(_Triangle):
     """The last two axes' upper triangle, from this diagonal, zeros below."""
 
     name = "triu"
+    of_last_axes = True
 
 
 class Diagonal(Op):

@@ -60,6 +60,7 @@ class RandomUniform(_Draw):
     """Uniform numbers in [0, 1)."""
 
     name = "random_uniform"
+    nanoseconds = 7
     random_elementwise = True
 
     def numbers(self, xp: Any, seed: int, draw: int, count: int, dtype: DType) -> Any:
@@ -70,6 +71,8 @@ class RandomNormal(_Draw):
     """Numbers of the normal distribution with mean 0 and variance 1."""
 
     name = "random_normal"
+    picoseconds = 40_000
+    nanoseconds = 35
     random_elementwise = True
 
     def numbers(self, xp: Any, seed: int, draw: int, count: int, dtype: DType) -> Any:
@@ -91,6 +94,8 @@ class RandomExponential(_Draw):
     """Numbers of the exponential distribution with mean 1: -log(1 - u) of a uniform u."""
 
     name = "random_exponential"
+    picoseconds = 30_000
+    nanoseconds = 20
     random_elementwise = True
 
     def numbers(self, xp: Any, seed: int, draw: int, count: int, dtype: DType) -> Any:
@@ -102,6 +107,7 @@ class RandomInt(Op):
     """Integers in [low, high), each equally likely; `low` and `high` are ints."""
 
     name = "random_int"
+    picoseconds = 20_000
     random_elementwise = True
     attributes = ("shape", "dtype")
     differentiable = False
@@ -134,6 +140,7 @@ class RandomBernoulli(Op):
     """1 with the probability that each element of `p` says, else 0: uniform(p's dtype) < p."""
 
     name = "random_bernoulli"
+    nanoseconds = 8
     random_elementwise = True
     differentiable = False
     random = True

@@ -18,6 +18,7 @@ class DimOf(Op):
     """The extent of one axis of a tensor, as an int."""
 
     name = "dim"
+    rematerializes = True
     attributes = ("axis",)
     differentiable = False
 
@@ -35,6 +36,7 @@ class BroadcastExtent(Op):
     """The extent to which two extents broadcast; ValueError when they are different and neither is 1."""
 
     name = "broadcast_extent"
+    raises = (ValueError,)
     differentiable = False
     may_raise = True
 
@@ -66,6 +68,7 @@ class Broadcast(Op):
     """Repeat a tensor to `shape` (a template), by NumPy's rules; no element is copied."""
 
     name = "broadcast"
+    rematerializes = True
     is_data_movement = True
     attributes = ("shape",)
     linear_in = (0,)
@@ -119,6 +122,7 @@ class Reshape(Op):
     """The elements in row-major order under another `shape` (a template); one -1 is computed from the rest."""
 
     name = "reshape"
+    raises = (ValueError,)
     is_data_movement = True
     is_reshape = True
     attributes = ("shape",)
@@ -180,6 +184,7 @@ class Transpose(Op):
     """Permute the axes: axis i of the result is axis `perm[i]` of the operand."""
 
     name = "transpose"
+    rematerializes = True
     is_data_movement = True
     attributes = ("perm",)
     linear_in = (0,)

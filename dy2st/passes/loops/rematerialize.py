@@ -33,11 +33,11 @@ from dy2st.ir.types import INT, ScalarType, Type
 from dy2st.ops.control.lists import ListAppend, ListGet, ListNew
 from dy2st.ops.control.scalar import ScalarAdd, ScalarSub
 from dy2st.ops.indexing.getitem import Index
+from dy2st.ops.shape.shape import BroadcastExtent, DimOf
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.rewrite import Replacements, parts
 from dy2st.passes.simplify.constant_fold import constant_of
 
-_EXTENTS = ("dim", "broadcast_extent")
 _DEEPEST = 8
 
 
@@ -171,7 +171,7 @@ class _Again:
         if made is None:
             return self._is_turn(value) or self._counts(value) is not None or self._outside(value) is not None
         op = made.op
-        if depth == 0 or not (op.name.startswith("scalar_") or op.name in _EXTENTS or _is_part(made)):
+        if depth == 0 or not (op.is_scalar or isinstance(op, (DimOf, BroadcastExtent)) or _is_part(made)):
             return False
         return all(self._may(v, depth - 1) for v in made.operands)
 

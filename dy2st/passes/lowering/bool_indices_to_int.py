@@ -14,14 +14,6 @@ from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import INT, ScalarType
 from dy2st.passes.core.base import Pass, each_block
 
-_PLACES = {
-    **dict.fromkeys(("list_get", "list_set", "list_insert", "list_pop", "list_index", "list_popped"), slice(1, 2)),
-    "list_bounds": slice(1, 3),
-    **dict.fromkeys(("index", "index_last"), slice(1, None)),
-    **dict.fromkeys(("index_set", "index_add"), slice(2, None)),
-}
-"""The operands of an op that are places, as far as they are numbers."""
-
 
 class PlacesAsInts(Pass):
     """Give ops that take places ints."""
@@ -36,7 +28,7 @@ def _change(block: Block) -> bool:
     made: dict[Value, Operation] = {}
     operations: list[Operation] = []
     for operation in block.operations:
-        places = _PLACES.get(operation.op.name, slice(0, 0))
+        places = operation.op.places
         for i in range(len(operation.operands))[places]:
             value = operation.operands[i]
             if isinstance(value.type, ScalarType) and value.type.kind == "bool":

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 
 from dy2st.dtypes import bool_
 from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import entering
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.elementwise.complex import PART_OF, Imag
@@ -26,6 +27,9 @@ from dy2st.passes.core.base import Pass, each_block
 
 Rule = Callable[[Builder, Operation, Sequence[Value]], Value | Sequence[Value]]
 """Emits an operation for the pairs that take the place of its complex operands; gives pairs, or what is real."""
+
+_RULES: dict[str, Rule] = {}
+_rule = entering(_RULES)
 
 
 class Pairs(Pass):
@@ -86,10 +90,12 @@ def _result(b: Builder, old: Value, new: Value, known: dict[Value, Value]) -> Va
 
 
 # ---- 2. ------------------------------------------------------------------------------------------------------------
+@_rule("add", "sub", "neg", "zeros_like", "detach", "index", "index_set", "index_add", "gather_nd", "scatter_nd_add")
 def _as_it_is(b: Builder, operation: Operation, given: Sequence[Value]) -> Sequence[Value]:
     return b.operation(operation.op, given, dict(operation.attributes)).results
 
 
+@_rule("sum", "mean", "cumsum", "concat", "stack", "split", "flip", "roll", "take", "take_add")
 def _from_the_front(b: Builder, operation: Operation, given: Sequence[Value]) -> Sequence[Value]:
     """Count the axis, or axes, from the front."""
     attributes, result = dict(operation.attributes), operation.results[0]
@@ -100,22 +106,26 @@ def _from_the_front(b: Builder, operation: Operation, given: Sequence[Value]) ->
     return b.operation(operation.op, given, attributes).results
 
 
+@_rule("broadcast", "sum_to", "reshape")
 def _shaped(b: Builder, operation: Operation, given: Sequence[Value]) -> Sequence[Value]:
     attributes = {"shape": (*operation.attributes["shape"], 2)}
     return b.operation(operation.op, given, attributes).results
 
 
+@_rule("transpose")
 def _transpose(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     perm = operation.attributes["perm"]
     return b.transpose(given[0], perm=(*perm, len(perm)))
 
 
+@_rule("where")
 def _where(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     condition, x, y = given
     condition = b.expand_dims(condition, axes=(tensor_type(condition).rank,))
     return b.emit(operation.op, [b.broadcast_to(condition, tensor_type(x).shape), x, y])
 
 
+@_rule("tril", "triu")
 def _triangle(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     """Choose by the triangle of a matrix of truth, one for all matrices and for both parts."""
     (pairs,) = given
@@ -124,6 +134,7 @@ def _triangle(b: Builder, operation: Operation, given: Sequence[Value]) -> Value
     return b.where(chosen, pairs, b.zeros_like(pairs))
 
 
+@_rule("take_along_axis", "put_along_axis")
 def _along_axis(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     """Take both parts from, or put them to, the same places."""
     x, places, *values = given
@@ -139,32 +150,18 @@ def _part(b: Builder, pairs: Value, at: int) -> Value:
     return b.index(pairs, spec=(*whole, ("int", at)))
 
 
+@_rule("real", "imag")
 def _real(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     return _part(b, given[0], int(isinstance(operation.op, Imag)))
 
 
+@_rule("complex")
 def _complex(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     return b.stack(*given, axis=tensor_type(given[0]).rank)
 
 
+@_rule("full")
 def _full(b: Builder, operation: Operation, given: Sequence[Value]) -> Value:
     pair, *dims = given
     parts = [b.emit(operation.op, [_part(b, pair, at), *dims], dict(operation.attributes)) for at in range(2)]
     return b.stack(*parts, axis=tensor_type(parts[0]).rank)
-
-
-_RULES: dict[str, Rule] = {
-    **dict.fromkeys(("add", "sub", "neg", "zeros_like", "detach"), _as_it_is),
-    **dict.fromkeys(("index", "index_set", "index_add", "gather_nd", "scatter_nd_add"), _as_it_is),
-    **dict.fromkeys(("sum", "mean", "cumsum", "concat", "stack", "split", "flip", "roll"), _from_the_front),
-    **dict.fromkeys(("take", "take_add"), _from_the_front),
-    **dict.fromkeys(("broadcast", "sum_to", "reshape"), _shaped),
-    **dict.fromkeys(("tril", "triu"), _triangle),
-    **dict.fromkeys(("take_along_axis", "put_along_axis"), _along_axis),
-    "full": _full,
-    "transpose": _transpose,
-    "where": _where,
-    "real": _real,
-    "imag": _real,
-    "complex": _complex,
-}

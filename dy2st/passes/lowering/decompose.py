@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dy2st.dtypes import DType, float16, float32, float64
+from dy2st.dtypes import DType, dtype, float16, float32
 from dy2st.ir.builder import Builder
+from dy2st.ir.opdef import entering
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.reduce.reduction import Prod
@@ -26,6 +27,9 @@ from dy2st.passes.lowering.matrix_exponential import exponential, slope
 from dy2st.passes.lowering.polygamma import polygamma
 
 Rule = Callable[[Builder, Operation], Sequence[Value] | None]
+
+RULES: dict[str, Rule] = {}
+_rule = entering(RULES)
 
 
 class Decompose(Pass):
@@ -60,18 +64,12 @@ def _block(block: Block, values: dict[Value, Value]) -> bool:
     return changed
 
 
-_WIDENED = ("matmul", "sum", "mean", "prod", "max", "top", "min")
-"""The operations that take float16 numbers and compute with them in float32."""
-_FACTORS = ("inverse", "solve", "det", "slogdet", "cholesky", "eigh", "qr", "svd")
-"""The operations that take float32 numbers and compute with them in float64."""
-
-
 def _wide(operation: Operation) -> DType | None:
     """Return the dtype that an operation computes in where it is not that of its operands."""
-    name = operation.op.name
-    if name in _WIDENED and tensor_type(operation.operands[0]).dtype is float16:
-        return float32
-    return float64 if name in _FACTORS and tensor_type(operation.operands[0]).dtype is float32 else None
+    if operation.op.computes_in is None:
+        return None
+    narrow, wide = map(dtype, operation.op.computes_in)
+    return wide if tensor_type(operation.operands[0]).dtype is narrow else None
 
 
 def _widened(b: Builder, operation: Operation) -> Sequence[Value]:
@@ -123,6 +121,7 @@ def _total(b: Builder, x: Value, axes: Sequence[int]) -> Value:
     return b.sum(_wide_of(b, x), axis=tuple(axes), keepdim=True)
 
 
+@_rule("softmax")
 def _softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
     axis, x = _axis(operation), operation.operands[0]
     if axis is None:
@@ -133,6 +132,7 @@ def _softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
     return [b.mul(e, b.reciprocal(_total(b, e, (axis,))))]
 
 
+@_rule("log_softmax")
 def _log_softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
     axis = _axis(operation)
     if axis is None:
@@ -141,6 +141,7 @@ def _log_softmax(b: Builder, operation: Operation) -> Sequence[Value] | None:
     return [_back(b, b.sub(_wide_of(b, x), b.log(_total(b, b.exp(x), (axis,)))), x)]
 
 
+@_rule("logsumexp")
 def _logsumexp(b: Builder, operation: Operation) -> Sequence[Value] | None:
     x, axes = operation.operands[0], operation.attributes["axis"]
     if not axes or tensor_type(x).dtype.is_complex:  # which have no largest one
@@ -151,6 +152,7 @@ def _logsumexp(b: Builder, operation: Operation) -> Sequence[Value] | None:
     return [made if operation.attributes["keepdim"] else b.squeeze(made, axes=axes)]
 
 
+@_rule("layer_norm")
 def _layer_norm(b: Builder, operation: Operation) -> Sequence[Value] | None:
     x, scale, bias = operation.operands
     t, rank = tensor_type(x), operation.attributes["rank"]
@@ -189,6 +191,7 @@ def _normalised(b: Builder, operation: Operation, off: Value, variance: Value) -
     return b.add(b.mul(off, b.expand_dims(slope, axes=others)), b.expand_dims(bias, axes=others))
 
 
+@_rule("batch_norm_infer")
 def _batch_norm_infer(b: Builder, operation: Operation) -> Sequence[Value] | None:
     if not _fits_channels(operation):
         return None
@@ -196,6 +199,7 @@ def _batch_norm_infer(b: Builder, operation: Operation) -> Sequence[Value] | Non
     return [_normalised(b, operation, b.sub(x, b.expand_dims(mean, axes=_others(operation))), variance)]
 
 
+@_rule("batch_norm_train")
 def _batch_norm_train(b: Builder, operation: Operation) -> Sequence[Value] | None:
     if not _fits_channels(operation):
         return None
@@ -224,6 +228,7 @@ def _apart(operation: Operation, axes: Sequence[int]) -> bool:
     return t.dtype.bits >= 32 and bool(kept) and kept == [*range(kept[0], kept[-1] + 1)] and {0, t.rank - 1} <= {*axes}
 
 
+@_rule("sum", "mean")
 def _reduction(b: Builder, operation: Operation) -> Sequence[Value] | None:
     axes = operation.attributes["axis"]
     if not _apart(operation, axes):
@@ -231,6 +236,7 @@ def _reduction(b: Builder, operation: Operation) -> Sequence[Value] | None:
     return [_reduced(b, operation.op.name, operation.operands[0], axes, operation.attributes["keepdim"])]
 
 
+@_rule("sum_to")
 def _sum_to(b: Builder, operation: Operation) -> Sequence[Value] | None:
     """Write a sum to [1, C, 1, 1] as two sums, and one over axes in the middle as a sum, where the types tell them.
 
@@ -249,6 +255,7 @@ def _sum_to(b: Builder, operation: Operation) -> Sequence[Value] | None:
     return [_back(b, _reduced(b, "sum", _wide_of(b, x), axes, keepdim=True), x)]
 
 
+@_rule("softmax_cross_entropy")
 def _softmax_cross_entropy(b: Builder, operation: Operation) -> Sequence[Value] | None:
     logits, labels = operation.operands
     axis, shape = _axis(operation), tensor_type(logits).shape
@@ -262,6 +269,7 @@ def _softmax_cross_entropy(b: Builder, operation: Operation) -> Sequence[Value] 
     return [b.where(b.eq(labels, ignored), b.zeros_like(loss), loss)]
 
 
+@_rule("random_uniform")
 def _half_uniform(b: Builder, operation: Operation) -> Sequence[Value] | None:
     """Write numbers of 11 bits as the upper bits of those of 24."""
     if operation.attributes["dtype"] is not float16:
@@ -270,6 +278,7 @@ def _half_uniform(b: Builder, operation: Operation) -> Sequence[Value] | None:
     return [b.cast(b.mul(b.floor(b.mul(u, 2.0**11)), 2.0**-11), dtype=float16)]
 
 
+@_rule("random_normal", "random_exponential")
 def _half_normal(b: Builder, operation: Operation) -> Sequence[Value] | None:
     if operation.attributes["dtype"] is not float16:
         return None
@@ -277,6 +286,7 @@ def _half_normal(b: Builder, operation: Operation) -> Sequence[Value] | None:
     return [b.cast(made, dtype=float16)]
 
 
+@_rule("random_bernoulli")
 def _half_bernoulli(b: Builder, operation: Operation) -> Sequence[Value] | None:
     """Write k / 2**11 < p, for the upper 11 bits k of a word, as a comparison of all 24: u < ceil(2**11 p) / 2**11."""
     seed, draw, p = operation.operands
@@ -286,6 +296,7 @@ def _half_bernoulli(b: Builder, operation: Operation) -> Sequence[Value] | None:
     return [b.cast(b.random_bernoulli(seed, draw, wide), dtype=float16)]
 
 
+@_rule("keep_at")
 def _half_keep_at(b: Builder, operation: Operation) -> Sequence[Value] | None:
     x, places = operation.operands
     if not _is_half(x):
@@ -293,23 +304,6 @@ def _half_keep_at(b: Builder, operation: Operation) -> Sequence[Value] | None:
     return [_back(b, b.keep_at(_wide_of(b, x), places, **operation.attributes), x)]
 
 
-RULES: dict[str, Rule] = {
-    "keep_at": _half_keep_at,
-    "random_uniform": _half_uniform,
-    "random_normal": _half_normal,
-    "random_exponential": _half_normal,
-    "random_bernoulli": _half_bernoulli,
-    "logsumexp": _logsumexp,
-    "softmax_cross_entropy": _softmax_cross_entropy,
-    "batch_norm_infer": _batch_norm_infer,
-    "batch_norm_train": _batch_norm_train,
-    "sum": _reduction,
-    "mean": _reduction,
-    "sum_to": _sum_to,
-    "softmax": _softmax,
-    "log_softmax": _log_softmax,
-    "layer_norm": _layer_norm,
-    "polygamma": polygamma,
-    "matrix_exp": exponential,
-    "matrix_exp_slope": slope,
-}
+_rule("polygamma")(polygamma)
+_rule("matrix_exp")(exponential)
+_rule("matrix_exp_slope")(slope)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.ir.opdef import entering
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.control.lists import ListNew
@@ -20,6 +21,12 @@ from dy2st.ops.elementwise.arithmetic import Neg
 from dy2st.ops.shape.concat_split import ExpandDims
 from dy2st.ops.shape.shape import Broadcast, Reshape
 from dy2st.passes.simplify.constant_fold import constant_of
+
+EXACT: dict[str, Callable[[Operation], Value | None]] = {}
+_exact = entering(EXACT)
+
+MERGED: dict[str, Callable[[Operation], bool]] = {}
+_merged = entering(MERGED)
 
 
 def uniform(value: Value) -> Any:
@@ -65,6 +72,7 @@ def _is_plus_zero(value: Value) -> bool:
     return found.dtype.kind in "iu" or (found.dtype.kind == "f" and not np.signbit(found))
 
 
+@_exact("mul")
 def _mul(operation: Operation) -> Value | None:
     x, y = operation.operands
     if x.type.dtype.is_complex:  # type: ignore[union-attr]
@@ -72,37 +80,44 @@ def _mul(operation: Operation) -> Value | None:
     return _unchanged(operation, x if _is(y, 1) else y if _is(x, 1) else None)
 
 
+@_exact("div")
 def _div(operation: Operation) -> Value | None:
     x, y = operation.operands
     plain = not x.type.dtype.is_complex  # type: ignore[union-attr]
     return _unchanged(operation, x if plain and _is(y, 1) else None)
 
 
+@_exact("add")
 def _add(operation: Operation) -> Value | None:
     x, y = operation.operands
     return _unchanged(operation, x if _is_minus_zero(y) else y if _is_minus_zero(x) else None)
 
 
+@_exact("sub")
 def _sub(operation: Operation) -> Value | None:
     x, y = operation.operands
     return _unchanged(operation, x if _is_plus_zero(y) else None)
 
 
+@_exact("neg")
 def _neg(operation: Operation) -> Value | None:
     inner = operation.operands[0].operation
     return inner.operands[0] if inner is not None and isinstance(inner.op, Neg) else None
 
 
+@_exact("cast", "broadcast", "sum_to", "reshape")
 def _same_type(operation: Operation) -> Value | None:
     """Serve cast, broadcast, sum_to and reshape: nothing is left to do where the type stays."""
     return _unchanged(operation, operation.operands[0])
 
 
+@_exact("transpose")
 def _transpose(operation: Operation) -> Value | None:
     perm = operation.attributes["perm"]
     return operation.operands[0] if perm == tuple(range(len(perm))) else None
 
 
+@_exact("variant_get")
 def _variant_get(operation: Operation) -> Value | None:
     inner = operation.operands[0].operation
     if inner is None or not isinstance(inner.op, VariantNew) or inner.attributes["tag"] != operation.attributes["tag"]:
@@ -110,6 +125,7 @@ def _variant_get(operation: Operation) -> Value | None:
     return inner.operands[0] if inner.operands else None
 
 
+@_exact("list_get")
 def _list_get(operation: Operation) -> Value | None:
     items = operation.operands[0].operation
     at = constant_of(operation.operands[1])
@@ -118,6 +134,7 @@ def _list_get(operation: Operation) -> Value | None:
     return items.operands[at] if -len(items.operands) <= at < len(items.operands) else None
 
 
+@_exact("scalar_eq")
 def _scalar_eq(operation: Operation) -> Value | None:
     """Return the predicate of a `cond` of which the first branch alone gives a variant of the tag that is asked for."""
     asked, tag = operation.operands[0].operation, constant_of(operation.operands[1])
@@ -138,29 +155,13 @@ def _unchanged(operation: Operation, value: Value | None) -> Value | None:
     return value if value is not None and value.type == operation.results[0].type else None
 
 
-EXACT: dict[str, Callable[[Operation], Value | None]] = {
-    "mul": _mul,
-    "div": _div,
-    "add": _add,
-    "sub": _sub,
-    "neg": _neg,
-    "cast": _same_type,
-    "broadcast": _same_type,
-    "sum_to": _same_type,
-    "reshape": _same_type,
-    "transpose": _transpose,
-    "variant_get": _variant_get,
-    "list_get": _list_get,
-    "scalar_eq": _scalar_eq,
-}
-
-
 def _before(operation: Operation) -> Operation | None:
     """Return the operation of the same kind that makes the first operand."""
     inner = operation.operands[0].operation
     return inner if inner is not None and inner.op is operation.op else None
 
 
+@_merged("transpose")
 def _merge_transposes(operation: Operation) -> bool:
     inner = _before(operation)
     if inner is None:
@@ -171,6 +172,7 @@ def _merge_transposes(operation: Operation) -> bool:
     return True
 
 
+@_merged("reshape", "detach")
 def _merge_reshapes(operation: Operation) -> bool:
     """Serve reshape, broadcast and detach: only the last one says what comes out."""
     inner = _before(operation)
@@ -180,6 +182,7 @@ def _merge_reshapes(operation: Operation) -> bool:
     return True
 
 
+@_merged("broadcast")
 def _merge_broadcasts(operation: Operation) -> bool:
     """What only puts axes of extent 1 in front is done by the broadcast anyway."""
     inner = operation.operands[0].operation
@@ -191,11 +194,3 @@ def _merge_broadcasts(operation: Operation) -> bool:
                 operation.operands = [inner.operands[0], *operation.operands[1:]]
                 return True
     return _merge_reshapes(operation)
-
-
-MERGED: dict[str, Callable[[Operation], bool]] = {
-    "transpose": _merge_transposes,
-    "reshape": _merge_reshapes,
-    "broadcast": _merge_broadcasts,
-    "detach": _merge_reshapes,
-}

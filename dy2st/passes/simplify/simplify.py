@@ -32,7 +32,7 @@ from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.control.lists import ListGet, ListLen, ListNew
 from dy2st.ops.control.optional import VariantGet, VariantNew, VariantTag
-from dy2st.ops.control.tuples import TupleNew
+from dy2st.ops.control.tuples import TupleGet, TupleNew
 from dy2st.ops.core.constant import Detach
 from dy2st.ops.shape.shape import Reshape, SumTo, Transpose
 from dy2st.passes.core.base import Pass
@@ -83,7 +83,7 @@ class _Simplify:
         if changed:
             self.sharing.uses(operation)
         same = EXACT[name](operation) if name in EXACT else None
-        if name == "tuple_get" and self.unpacked(operation):  # 7.
+        if isinstance(operation.op, TupleGet) and self.unpacked(operation):  # 7.
             return True
         if same is not None and self.stands_in(same, operation):
             return True

@@ -12,30 +12,25 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.core.base import Op
+from dy2st.ops.linalg.matmul import MatMul, MatMulAdd
+from dy2st.ops.nn.conv import Conv, ConvInputGrad, ConvWeightGrad
+from dy2st.ops.shape.shape import Broadcast
 from dy2st.runtime.interpreter.trip_count import Numbers
 from dy2st.shapes import Dim, Shape, product, substituted
 
-_NANOSECONDS = {
-    "erf": 90, "erfinv": 80, "gelu": 85, "lgamma": 140, "digamma": 95, "polygamma": 200, "softplus": 15,
-    "random_normal": 35, "random_exponential": 20, "random_uniform": 7, "random_bernoulli": 8, "topk": 60, "sort": 6,
-    "max_pool": 10, "avg_pool": 10,
-}  # fmt: skip
-"""What an element of the result costs where that is more than what memory takes."""
 _FEW = 2**18
 _OF_FEW, _OF_MANY = 0.4, 1.0
 """Nanoseconds of an element of `_FEW` at most, which stay in the cache, and of others."""
 _STEP = 1000
 """What an operation costs beside its elements."""
-_PRODUCTS, _NANOSECONDS_OF_PRODUCT = ("matmul", "matmul_add"), 0.005
+_NANOSECONDS_OF_PRODUCT = 0.005
 """What one of the `multiplications` of a product costs more than in native code."""
-_CONVOLUTIONS = ("conv", "conv_input_grad", "conv_weight_grad")
 _NANOSECONDS_OF_CONVOLUTION = 1.5
 """What one of the `multiplications` of a convolution costs; NumPy copies windows for it."""
-_VIEWS = frozenset(("broadcast", "detach", "reshape"))
-"""The ops that give views, beside those that say so."""
 
 
 def seconds(program: Program, inputs: Sequence[Any]) -> float:
@@ -62,19 +57,19 @@ class _Run:
         return sum(map(self._of_operation, block.operations))
 
     def _of_operation(self, operation: Operation) -> float:
-        name = operation.op.name
+        op = operation.op
         if operation.blocks:
             return _STEP + self._of_blocks(operation)
-        total = math.inf if operation.op.is_call else float(_STEP)
-        if name in _CONVOLUTIONS:
+        total = math.inf if op.is_call else float(_STEP)
+        if isinstance(op, (Conv, ConvInputGrad, ConvWeightGrad)):
             total += multiplications(operation, self._numbers.symbols) * _NANOSECONDS_OF_CONVOLUTION
-        if name in _PRODUCTS:
+        if isinstance(op, (MatMul, MatMulAdd)):
             total += math.sqrt(math.prod(map(self._size, _matrices(operation)))) * _NANOSECONDS_OF_PRODUCT
         most = max(map(self._size, operation.operands), default=0)
         for value in operation.results:
             if isinstance(value.type, TensorType):
                 self._sizes[value] = self._elements(value.type.shape) or most
-                total += 0 if gives_view(operation) else self._sizes[value] * _nanoseconds(name, self._sizes[value])
+                total += 0 if gives_view(operation) else self._sizes[value] * _nanoseconds(op, self._sizes[value])
         return total
 
     def _of_blocks(self, operation: Operation) -> float:
@@ -117,14 +112,16 @@ class _Run:
         return found
 
 
-def _nanoseconds(name: str, count: int) -> float:
-    return _NANOSECONDS.get(name, _OF_FEW if count <= _FEW else _OF_MANY)
+def _nanoseconds(op: OpDef, count: int) -> float:
+    if op.nanoseconds is not None:
+        return op.nanoseconds
+    return _OF_FEW if count <= _FEW else _OF_MANY
 
 
 def gives_view(operation: Operation) -> bool:
     """Say whether an operation gives a view of its first operand, as plans run it."""
     op = operation.op
-    return op.name in _VIEWS or (isinstance(op, Op) and op.makes_view(**operation.attributes))
+    return isinstance(op, Broadcast) or (isinstance(op, Op) and op.makes_view(**operation.attributes))
 
 
 def _matrices(operation: Operation) -> list[Value]:

@@ -20,26 +20,6 @@ from dy2st.ir.location import error_at, user_location
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value
 
-RAISED: dict[str, tuple[type[Exception], ...]] = {
-    "assert": (AssertionError,),
-    "scalar_floordiv": (ZeroDivisionError,),
-    "scalar_mod": (ZeroDivisionError,),
-    "scalar_truediv": (ZeroDivisionError,),
-    "scalar_pow": (ZeroDivisionError, OverflowError),
-    "scalar_int": (ValueError, OverflowError),
-    "variant_get": (UnboundLocalError,),
-    "index": (IndexError,),
-    "list_get": (IndexError,),
-    "list_set": (IndexError,),
-    "list_pop": (IndexError,),
-    "broadcast_extent": (ValueError,),
-    "reshape": (ValueError,),
-    "item": (ValueError,),
-    "raise": (),
-    "unreachable": (),
-}
-"""What ops raise in a run; those that are not here raise IndexError or ValueError."""
-
 
 class RunError:
     """The argument of an exception that an operation will raise: its text is not known before."""
@@ -62,7 +42,7 @@ def kinds_raised(op: OpDef, operands: Sequence[Value], attributes: dict[str, Any
     """Return what an operation may raise of what handlers for `caught` would catch."""
     if op.blocks or not op.can_raise([v.type for v in operands], attributes):
         return []
-    return [error for error in RAISED.get(op.name, (IndexError, ValueError)) if any(_overlap(error, k) for k in caught)]
+    return [error for error in op.raises if any(_overlap(error, k) for k in caught)]
 
 
 def _overlap(error: type[Exception], kind: Any) -> bool:

@@ -17,8 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.indexing.class_indices import KeepAt
+from dy2st.ops.linalg.matmul import MatMul
+from dy2st.ops.nn.conv import Conv
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.fusion.index_maps import Group, even
 from dy2st.runtime.backends.cpu.fusion.observable_effects import can_raise, is_observed
@@ -28,8 +31,6 @@ _SMALL = 1 << 14
 """So many elements are in cache when the product is done."""
 _LEAST_ROW = 16
 """Shorter rows are not worth a function that runs row by row."""
-_OUTER = {"matmul": -1, "conv": 2}
-"""Which axes of a product stand outside of its rows."""
 
 
 @record(eq=False)
@@ -76,7 +77,7 @@ def with_epilogues(
                 or not _follows(step, product) or not _may_wait(product, place, at, steps, readers)
             ):  # fmt: skip
                 continue
-            step.outer = _OUTER[product.op.name] % len(step.space)
+            step.outer = _outer(product.op) % len(step.space)
             others = readers[value] != [at] or value in results
             found[at] = Epilogue(product, step, [*step.results, *([value] if others else [])])
             moved.add(place)
@@ -88,6 +89,11 @@ def _is_elementwise(group: Group) -> bool:
     return group.outer is None and not any(map(_is_apart, group.members)) and bool(group.results)
 
 
+def _outer(op: OpDef) -> int:
+    """Return the axis that parts of a product begin with."""
+    return 2 if isinstance(op, Conv) else -1
+
+
 def _is_apart(operation: Operation) -> bool:
     op = operation.op
     return bool(op.monoid) or op.random_elementwise or op.is_gather or isinstance(op, KeepAt)
@@ -95,10 +101,10 @@ def _is_apart(operation: Operation) -> bool:
 
 def _follows(group: Group, product: Operation) -> bool:
     """Say whether a nest can run on parts of a product. 1, 3."""
-    if product.op.name not in _OUTER:
+    if not isinstance(product.op, (MatMul, Conv)):
         return False
     (value,), t = product.results, tensor_type(product.results[0])
-    outer, rank = _OUTER[product.op.name] % t.rank, t.rank
+    outer, rank = _outer(product.op) % t.rank, t.rank
     if t.dtype.name not in ("float32", "float64") or t.shape != group.space or rank <= outer:
         return False
     if any(in_register(v.type) or is_small(v.type) for v in (*product.operands, value)):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.core.constant import Full
+from dy2st.ops.reduce.reduction import Top
 from dy2st.ops.shape.random import RandomInt
 from dy2st.ops.shape.shape import Broadcast
 from dy2st.records import record
@@ -90,7 +91,7 @@ def prepared(w: Writer, group: Group, operands: list[Components], into: Mapping[
     extents = _extents(w, group, given)
     _check_bounds(w, group, given)
     made.tables.update(check_places(w, group, given))
-    if any(o.op.name in ("max", "min") for o in group.members):
+    if any(o.op.monoid in ("max", "min") and not isinstance(o.op, Top) for o in group.members):
         w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
     into = {**into, **places_in_joins(w, group, extents)}
     made.strides.update((v, room.strides) for v, room in into.items())

@@ -25,8 +25,6 @@ ROW_COST = 5_000
 """Picoseconds that a row takes beyond those of its elements."""
 _DEAR_COST, _CHEAP_COST, _MEMORY_COST = 8_000, 300, 1_000
 """Picoseconds of one operation on a vector, and of reading or writing one."""
-_LONGEST = {"random_normal": 40_000, "random_exponential": 30_000, "random_int": 20_000}
-"""What takes longer than other dear operations."""
 RANGE_UNIT = 1024
 """Elements that are not told apart where a row is split."""
 _BLOCK = 4096
@@ -42,7 +40,7 @@ def element_cost(made: Layout, lanes: int) -> int:
     for operation in made.group.members:
         source = operation.operands[0] if operation.op.monoid else operation.results[0]
         if not made.is_row(source):
-            cost += _LONGEST.get(operation.op.name) or (_DEAR_COST if is_dear(operation.op) else _CHEAP_COST)
+            cost += operation.op.picoseconds or (_DEAR_COST if is_dear(operation.op) else _CHEAP_COST)
     passing = [v for v in (*made.read, *made.group.results) if not made.is_row(v)]
     return max(1, (cost + _MEMORY_COST * (len(passing) + 2 * len(made.kept))) // lanes)
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
+from dy2st.ir.opdef import entering
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import ListType, ScalarType, TensorType
 from dy2st.shapes import Extent
 
 Node = tuple[Value, int]
-LOOPS = ("while_loop", "counted_while")
 _WHOLE = ("slice", None, None, None)
+
+_TIES: dict[str, Callable[[Ties, Operation], None]] = {}
+_ties = entering(_TIES)
 
 
 def axes_of(value: Value) -> Sequence[Extent | None]:
@@ -108,12 +111,14 @@ def _mixed(ties: Ties, operation: Operation) -> None:
         ties.mix(value)
 
 
+@_ties("detach", "renew", "zeros_like", "ones_like")
 def _elementwise(ties: Ties, operation: Operation) -> None:
     (result,) = operation.results
     for operand in operation.operands:
         ties.tie_all(operand, result) if isinstance(operand.type, TensorType) else ties.mix(operand)
 
 
+@_ties("cond")
 def _cond(ties: Ties, operation: Operation) -> None:
     predicate, *operands = operation.operands
     ties.mix(predicate)
@@ -125,10 +130,12 @@ def _cond(ties: Ties, operation: Operation) -> None:
         _tie_block(ties, block)
 
 
+@_ties("dim")
 def _dim(ties: Ties, operation: Operation) -> None:
     ties.tie((operation.results[0], 0), (operation.operands[0], operation.attributes["axis"]))
 
 
+@_ties("broadcast_extent")
 def _broadcast_extent(ties: Ties, operation: Operation) -> None:
     (a, b), (made,) = operation.operands, operation.results
     if axes_of(a) == axes_of(b) == axes_of(made) != (None,):
@@ -146,6 +153,7 @@ def _numbers_of_extents(ties: Ties, operation: Operation, dims: Sequence[Value])
             ties.tie((next(rest), 0), (operation.results[0], axis))
 
 
+@_ties("broadcast")
 def _broadcast(ties: Ties, operation: Operation) -> None:
     (x, *dims), (made,) = operation.operands, operation.results
     _numbers_of_extents(ties, operation, dims)
@@ -164,6 +172,7 @@ def _trailing(ties: Ties, few: Value, many: Value, *, repeats: bool) -> None:
             ties.mix(many, lead + i)
 
 
+@_ties("sum_to")
 def _sum_to(ties: Ties, operation: Operation) -> None:
     (x, *dims), (made,) = operation.operands, operation.results
     _numbers_of_extents(ties, operation, dims)
@@ -172,11 +181,13 @@ def _sum_to(ties: Ties, operation: Operation) -> None:
     _trailing(ties, made, x, repeats=False)
 
 
+@_ties("full")
 def _full(ties: Ties, operation: Operation) -> None:
     ties.mix(operation.operands[0])
     _numbers_of_extents(ties, operation, operation.operands[1:])
 
 
+@_ties("sum", "mean", "max", "top", "min", "prod", "all", "any")
 def _reduction(ties: Ties, operation: Operation) -> None:
     (x,), (made,) = operation.operands, operation.results
     axes, keepdim = operation.attributes["axis"], operation.attributes["keepdim"]
@@ -187,6 +198,7 @@ def _reduction(ties: Ties, operation: Operation) -> None:
         ties.tie((x, axis), (made, axis if keepdim else place))
 
 
+@_ties("matmul")
 def _matmul(ties: Ties, operation: Operation) -> None:
     (x, y), (made,) = operation.operands, operation.results
     rank = len(axes_of(made))
@@ -230,6 +242,7 @@ def _indexed(ties: Ties, x: Value, spec: Sequence[Any], numbers: Sequence[Value]
     return found + list(range(axis, len(axes_of(x))))
 
 
+@_ties("index")
 def _index(ties: Ties, operation: Operation) -> None:
     (x, *numbers), (made,) = operation.operands, operation.results
     found = _indexed(ties, x, operation.attributes["spec"], numbers)
@@ -243,6 +256,7 @@ def _index(ties: Ties, operation: Operation) -> None:
             ties.tie((x, axis), (made, place))
 
 
+@_ties("index_set")
 def _index_set(ties: Ties, operation: Operation) -> None:
     (x, value, *numbers), (made,) = operation.operands, operation.results
     ties.tie_all(x, made)
@@ -260,16 +274,19 @@ def _index_set(ties: Ties, operation: Operation) -> None:
             ties.mix(x, axis)
 
 
+@_ties("transpose")
 def _transpose(ties: Ties, operation: Operation) -> None:
     for place, axis in enumerate(operation.attributes["perm"]):
         ties.tie((operation.operands[0], axis), (operation.results[0], place))
 
 
+@_ties("expand_dims")
 def _expand_dims(ties: Ties, operation: Operation) -> None:
     (x,), (made,) = operation.operands, operation.results
     _around(ties, x, made, {a % len(axes_of(made)) for a in operation.attributes["axes"]})
 
 
+@_ties("squeeze")
 def _squeeze(ties: Ties, operation: Operation) -> None:
     (x,), (made,) = operation.operands, operation.results
     _around(ties, made, x, {a % len(axes_of(x)) for a in operation.attributes["axes"]})
@@ -283,6 +300,7 @@ def _around(ties: Ties, few: Value, many: Value, more: set[int]) -> None:
         ties.mix(many, axis)
 
 
+@_ties("reshape")
 def _reshape(ties: Ties, operation: Operation) -> None:
     (x, *dims), (made,) = operation.operands, operation.results
     _numbers_of_extents(ties, operation, dims)
@@ -300,6 +318,7 @@ def _reshape(ties: Ties, operation: Operation) -> None:
             ties.mix(value, axis)
 
 
+@_ties("concat")
 def _concat(ties: Ties, operation: Operation) -> None:
     axis = operation.attributes["axis"]
     for operand in operation.operands:
@@ -307,11 +326,13 @@ def _concat(ties: Ties, operation: Operation) -> None:
     ties.mix(operation.results[0], axis)
 
 
+@_ties("stack")
 def _stack(ties: Ties, operation: Operation) -> None:
     for operand in operation.operands:
         _around(ties, operand, operation.results[0], {operation.attributes["axis"]})
 
 
+@_ties("split")
 def _split(ties: Ties, operation: Operation) -> None:
     x, *numbers = operation.operands
     for made in operation.results:
@@ -321,10 +342,12 @@ def _split(ties: Ties, operation: Operation) -> None:
         ties.mix(number)
 
 
+@_ties("list_stack")
 def _list_stack(ties: Ties, operation: Operation) -> None:
     _around(ties, operation.operands[0], operation.results[0], {0})
 
 
+@_ties("list_new", "list_append", "list_get", "list_set", "list_pop", "list_len")
 def _of_lists(ties: Ties, operation: Operation) -> None:
     """Tie lists and what is put into them or taken out; where elements stand makes no difference to their rows."""
     values = [*operation.operands, *operation.results]
@@ -338,26 +361,4 @@ def _of_lists(ties: Ties, operation: Operation) -> None:
             _mixed(ties, operation)
 
 
-_TIES: dict[str, Callable[[Ties, Operation], None]] = {
-    **dict.fromkeys(LOOPS, tie_loop),
-    **dict.fromkeys(("sum", "mean", "max", "top", "min", "prod", "all", "any"), _reduction),
-    **dict.fromkeys(("detach", "renew", "zeros_like", "ones_like"), _elementwise),
-    **dict.fromkeys(("list_new", "list_append", "list_get", "list_set", "list_pop", "list_len"), _of_lists),
-    "list_stack": _list_stack,
-    "cond": _cond,
-    "dim": _dim,
-    "broadcast_extent": _broadcast_extent,
-    "broadcast": _broadcast,
-    "sum_to": _sum_to,
-    "full": _full,
-    "matmul": _matmul,
-    "index": _index,
-    "index_set": _index_set,
-    "transpose": _transpose,
-    "expand_dims": _expand_dims,
-    "squeeze": _squeeze,
-    "reshape": _reshape,
-    "concat": _concat,
-    "stack": _stack,
-    "split": _split,
-}
+_ties("while_loop", "counted_while")(tie_loop)

@@ -24,5 +24,5 @@ def write(w: Writer, operation: Operation, operands: list[Components]) -> Sequen
 
 def rule_of_elementwise(name: str) -> Rule | None:
     """Return the rule of an op that no other file has one for; None for an op that is not elementwise."""
-    is_elementwise = getattr(REGISTRY.get(name), "elementwise", False) or name in ("zeros_like", "ones_like")
+    is_elementwise = name in REGISTRY and (REGISTRY[name].elementwise or REGISTRY[name].splat is not None)
     return write if is_elementwise else None

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from dy2st.dtypes import DType, bool_, float16, float64, int32
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, tensor_type
+from dy2st.ops.core.constant import Cast
 from dy2st.ops.elementwise.arithmetic import Add
 from dy2st.ops.elementwise.comparison import BitwiseNot, IsFinite, IsInf, IsNan, LogicalNot
+from dy2st.ops.elementwise.gcd_nextafter import NextAfter
 from dy2st.ops.elementwise.minimum_maximum import FMax, FMin, Maximum
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind, in_nests
 from dy2st.runtime.backends.cpu.vector_ops import integer_functions
@@ -56,7 +58,7 @@ def computes(operation: Operation) -> bool:
     if not all(map(in_nests, dtypes)):
         return False
     floats = all(d.name in _FLOATS for d in dtypes)
-    if name == "cast" and dtypes == [float64, float16]:
+    if isinstance(operation.op, Cast) and dtypes == [float64, float16]:
         return False  # by way of float32 it would be rounded twice
     if name in RULES:
         return floats or name not in _OF_FLOATS
@@ -75,7 +77,7 @@ def _computed(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
     name, dtype = operation.op.name, tensor_type(operation.operands[0]).dtype
     if name in RULES:
         return RULES[name](lanes, operation, dtype, *registers)
-    if name == "nextafter" and dtype is float16:
+    if isinstance(operation.op, NextAfter) and dtype is float16:
         return _next_half(lanes, *registers)
     if dtype.is_integer:
         return integer_functions.FUNCTIONS[name](lanes, dtype, *registers)

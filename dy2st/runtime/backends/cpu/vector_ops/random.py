@@ -5,7 +5,7 @@ from __future__ import annotations
 from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType
-from dy2st.ops.shape.random import RandomBernoulli, RandomInt
+from dy2st.ops.shape.random import RandomBernoulli, RandomExponential, RandomInt, RandomUniform
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import minus
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import is_native
@@ -39,16 +39,16 @@ def is_drawn(operation: Operation) -> bool:
 # ---- numbers --------------------------------------------------------------------------------------------------------
 def member(v: Lanes, operation: Operation, read: list[str], numbers: list[str], place: str) -> str:
     """Write the elements of a draw from some place on; `read` are those of the tensor that it reads."""
-    name, dtype = operation.op.name, tensor_type(operation.results[0]).dtype
+    op, dtype = operation.op, tensor_type(operation.results[0]).dtype
     seed, draw, *bounds = numbers
-    if name == "random_bernoulli":
+    if isinstance(op, RandomBernoulli):
         return chosen(v, dtype, read[0], seed, draw, place)
-    if name == "random_int":
+    if isinstance(op, RandomInt):
         low, high = bounds
         return whole(v, dtype, seed, draw, low, high, place)
-    if name == "random_exponential":
+    if isinstance(op, RandomExponential):
         return waited(v, dtype, seed, draw, place)
-    make = random_uniform if name == "random_uniform" else random_normal
+    make = random_uniform if isinstance(op, RandomUniform) else random_normal
     return drawn(v, make(FLOATS[dtype.name], v.count), dtype, seed, draw, place)
 
 
