@@ -37,7 +37,7 @@ from dy2st.runtime.tracer.builtins.iteration import (
 )
 from dy2st.runtime.tracer.builtins.sorting import extreme, sorted_
 from dy2st.runtime.tracer.builtins.warnings import warn
-from dy2st.runtime.tracer.control_flow.conditional import switch
+from dy2st.runtime.tracer.control_flow.conditional import by_alternative, switch
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.trace import Trace
@@ -74,10 +74,9 @@ def print_(trace: Trace, *values: Any, sep: str | None = " ", end: str | None = 
 _BUILT_IN = frozenset((list, tuple, dict, set, frozenset, str, bytes, range))
 
 
+@by_alternative()
 def len_(trace: Trace, x: Any) -> Any:
     """Return `len(x)`."""
-    if isinstance(x, Variant):
-        return switch(trace, x, lambda y: len_(trace, y))
     if isinstance(x, CONTAINERS) and (method := own_method(x, "__len__")) is not None:
         return trace.callable(method)(x)
     content = trace.content(x)
@@ -127,33 +126,29 @@ def bool_(trace: Trace, x: Any = False) -> Any:
     return as_bool(trace, x) if trace.is_symbolic(x) else truth(trace, x)
 
 
+@by_alternative()
 def isinstance_(trace: Trace, x: Any, kinds: Any) -> Any:
     """Return `isinstance(x, kinds)`; a symbolic number is what it will be when the Program runs."""
-    if isinstance(x, Variant):
-        return switch(trace, x, lambda y: isinstance_(trace, y, kinds))
     if isinstance(x, Scalar):
         return issubclass(x.python_type, kinds)
     return isinstance(x, kinds)
 
 
+@by_alternative()
 def type_(trace: Trace, x: Any, *more: Any) -> Any:
     """Return `type(x)`."""
-    if isinstance(x, Variant):
-        return switch(trace, x, lambda y: type_(trace, y))
     return x.python_type if isinstance(x, Scalar) else type(x, *more)
 
 
+@by_alternative(1)
 def getattr_(trace: Trace, obj: Any, name: str, *default: Any) -> Any:
     """Return `getattr(...)`."""
-    if isinstance(name, Variant):
-        return switch(trace, name, lambda n: getattr_(trace, obj, n, *default))
     return attr(trace, obj, name, *default)
 
 
+@by_alternative(1)
 def hasattr_(trace: Trace, obj: Any, name: Any) -> Any:
     """Return `hasattr(...)`."""
-    if isinstance(name, Variant):
-        return switch(trace, name, lambda n: hasattr_(trace, obj, n))
     return has_attr(trace, obj, name)
 
 
@@ -207,14 +202,16 @@ def _of_unknown_length(trace: Trace, items: Any, every: bool) -> Any:
     return fold(trace, items, False, lambda a, x: or_(trace, a, [lambda: bool_(trace, x)]))
 
 
+@by_alternative()
 def round_(trace: Trace, x: Any, *digits: Any) -> Any:
     """Return `round(...)`."""
-    return switch(trace, x, lambda y: round(y, *digits)) if isinstance(x, Variant) else round(x, *digits)
+    return round(x, *digits)
 
 
+@by_alternative()
 def abs_(trace: Trace, x: Any) -> Any:
     """Return `abs(x)`."""
-    return switch(trace, x, abs) if isinstance(x, Variant) else abs(x)
+    return abs(x)
 
 
 def str_(trace: Trace, *args: Any) -> Any:
@@ -222,9 +219,8 @@ def str_(trace: Trace, *args: Any) -> Any:
     return _text(trace, args[0], "s") if len(args) == 1 else str(*args)
 
 
+@by_alternative()
 def _text(trace: Trace, x: Any, conversion: str | None, spec: str = "") -> Any:
-    if isinstance(x, Variant):
-        return switch(trace, x, lambda y: _text(trace, y, conversion, spec))
     return fstring(trace, (x, conversion, spec))
 
 
@@ -248,19 +244,15 @@ def vars_(trace: Trace, *objects: Any) -> Any:
     return attr(trace, objects[0], "__dict__") if objects else vars()
 
 
+@by_alternative(1)
 def setattr_(trace: Trace, obj: Any, name: str, value: Any) -> None:
     """Do `setattr(...)`."""
-    if isinstance(name, Variant):
-        switch(trace, name, lambda n: setattr_(trace, obj, n, value))
-        return
     set_attr(trace, obj, name, value)
 
 
+@by_alternative(1)
 def delattr_(trace: Trace, obj: Any, name: Any) -> None:
     """Do `delattr(...)`."""
-    if isinstance(name, Variant):
-        switch(trace, name, lambda n: delattr_(trace, obj, n))
-        return
     del_attr(trace, obj, name)
 
 

@@ -7,6 +7,7 @@ different things, the template that fits both says what the `cond` gives back.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -319,6 +320,22 @@ def switch(trace: Trace, variant: Variant, use: Callable[[Any], Any]) -> Any:
     """Trace `use` once for each alternative that a variant may be, by its tag; return what the one that runs gave."""
     candidates = list(range(1, len(variant.alternatives)))
     return _switch(trace, variant, candidates, use)
+
+
+def by_alternative(at: int = 0) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Have a function of a trace and values run once for each thing that its value number `at` may be."""
+
+    def of(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(trace: Trace, *values: Any, **keywords: Any) -> Any:
+            x = values[at] if at < len(values) else None
+            if isinstance(x, Variant):
+                return switch(trace, x, lambda y: run(trace, *values[:at], y, *values[at + 1 :], **keywords))
+            return function(trace, *values, **keywords)
+
+        return run
+
+    return of
 
 
 def _switch(trace: Trace, variant: Variant, candidates: Sequence[int], use: Callable[[Any], Any]) -> Any:
