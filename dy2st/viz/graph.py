@@ -1,6 +1,6 @@
 """A Program as panels: one node an operation, panels inside for branches, loops and called functions.
 
-What only serves shapes and constants (`PLUMBING`) is left out unless `details` is asked for: a constant is written
+What only serves shapes and constants (plumbing) is left out unless `details` is asked for: a constant is written
 into the node that uses it, `broadcast` and its like are passed through.
 """
 
@@ -14,18 +14,17 @@ import numpy as np
 from dy2st.dtypes import DType
 from dy2st.ir.literals import is_array
 from dy2st.ir.location import Location
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.printer import label, operation_to_text, value_names
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType, TensorType
-from dy2st.ops.shape.shape import DimOf
+from dy2st.ops.control.optional import VariantCast, VariantNew
+from dy2st.ops.core.constant import Detach
+from dy2st.ops.shape.shape import Broadcast, BroadcastExtent, DimOf
 from dy2st.records import field, record
 from dy2st.viz.layers import arrange
 from dy2st.viz.panels import Edge, Node, Panel, count
 
-CONSTANTS = ("constant", "scalar_constant")
-PASSED = ("broadcast", "detach", "use", "variant_new", "variant_cast")
-"""Ops whose result is, for a reader, their first operand."""
-PLUMBING = (*CONSTANTS, *PASSED, "dim", "broadcast_extent")
 MOST_NODES = 4000
 """Past so many nodes called functions are not drawn where they are called."""
 KINDS = {
@@ -45,6 +44,16 @@ class Names:
     state: set[Value] = field(default_factory=set[Value])
     """The arguments that are parameters and other state."""
     arguments: dict[Value, str] = field(default_factory=dict[Value, str])
+
+
+def _passes_on(op: OpDef) -> bool:
+    """Say whether the result of an op is, for a reader, its first operand."""
+    return isinstance(op, (Broadcast, Detach, VariantNew, VariantCast))
+
+
+def _is_plumbing(op: OpDef) -> bool:
+    """Say whether an op only serves shapes and constants."""
+    return op.is_constant or _passes_on(op) or isinstance(op, (DimOf, BroadcastExtent))
 
 
 def panels_of(program: Program, names: dict[str, Names] | None = None, details: bool = False) -> list[Panel]:
@@ -94,7 +103,7 @@ class _PanelOfBlock:
         """Return the operations to draw: all but plumbing whose values no drawn operation needs as values."""
         if self.drawer.details:
             return set(self.source.operations)
-        shown = {o for o in self.source.operations if o.name not in PLUMBING}
+        shown = {o for o in self.source.operations if not _is_plumbing(o.op)}
         used = {v for o in shown for v in o.operands} | set(self.source.results)
         return shown | {o for o in self.source.operations if isinstance(o.op, DimOf) and used.intersection(o.results)}
 
@@ -173,7 +182,7 @@ class _PanelOfBlock:
         """Take note of what a hidden operation gives: the text of a constant, or where its operand comes from."""
         if operation.op.is_constant:
             self.written[operation.results[0]] = _value_text(operation.attributes["value"])
-        elif operation.name in PASSED and operation.operands:
+        elif _passes_on(operation.op) and operation.operands:
             source, result = operation.operands[0], operation.results[0]
             if source in self.made:
                 self.made[result] = self.made[source]
