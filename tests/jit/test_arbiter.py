@@ -16,7 +16,7 @@ def _refuse(text: str) -> Any:
     raise TraceError(text)
 
 
-def broken(*_: Any) -> Any:
+def broken(*_: Any, **__: Any) -> Any:
     raise KeyError("no such entry")
 
 
@@ -42,7 +42,7 @@ def test_a_fault_names_the_function_where_no_line_is_known(monkeypatch: pytest.M
     def f(x: Any) -> Any:
         return x * 2
 
-    def refused(*_: Any) -> Any:
+    def refused(*_: Any, **__: Any) -> Any:
         refuse("this cannot be")
 
     refuse = types.FunctionType(_refuse.__code__, {"TraceError": TraceError, "__name__": "dy2st.nowhere"})

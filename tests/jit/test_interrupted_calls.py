@@ -153,7 +153,7 @@ def test_a_signal_while_a_function_is_traced_arrives(handler: Any, monkeypatch: 
                 x = x * 2
             return x * self.w
 
-    def interrupted(*given: Any) -> Any:
+    def interrupted(*given: Any, **named: Any) -> Any:
         monkeypatch.undo()
         signal.raise_signal(signal.SIGALRM)
 
