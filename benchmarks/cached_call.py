@@ -72,7 +72,7 @@ def settled(static: Any, *args: Any, **keywords: Any) -> Any:
     for _ in range(4):
         static(*args, **keywords)
     runner = getattr(static, "forward", static).concrete_program.compiled.runner(np)
-    runner.settle()
+    runner.finish_compiling()
     static(*args, **keywords)
     return runner
 

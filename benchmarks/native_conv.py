@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.runtime.backends.cpu.attention.shape_row import FIELDS as ATTENTION_FIELDS
+from dy2st.runtime.backends.cpu.attention.shape_descriptor import FIELDS as ATTENTION_FIELDS
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
 from dy2st.runtime.backends.cpu.conv import shape_row
 from dy2st.runtime.backends.cpu.runtime_library_symbols import address

@@ -27,7 +27,7 @@ from dy2st.ir.verifier import verify
 from dy2st.jit import StaticFunction, load, to_static
 from dy2st.nn.layer import Layer
 from dy2st.passes.core.base import run_pipeline
-from dy2st.passes.pipelines import PIPELINES, all_passes, settle
+from dy2st.passes.pipelines import PIPELINES, all_passes, converge
 from dy2st.runtime.backends.cpu import STAGES
 from dy2st.runtime.eager.tape.grad_mode import no_grad
 from dy2st.runtime.eager.tensor import Tensor
@@ -203,7 +203,7 @@ def _pass(options: argparse.Namespace) -> None:
         verify(program)
         before = "" if options.after_only else f"# before\n{to_text(program)}\n# after {name}\n"
         if name == "default":
-            changed = settle(program, verify=True)
+            changed = converge(program, verify=True)
         else:
             changed = run_pipeline(program, PIPELINES[name]() if name in PIPELINES else [passes[name]], verify=True)
         print(before + to_text(program) + ("" if changed or not before else "# nothing has changed\n"), end="")

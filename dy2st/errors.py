@@ -5,7 +5,7 @@
     |- TraceError             a function that cannot be traced, with the user's line
     |  |- NeedsPythonValue    a symbolic value was asked for its Python value while tracing
     |  |- DebuggerCall        the function calls a debugger: it runs eagerly, so that there is something to look at
-    |  `- StructureError      branches or loop turns that cannot be joined
+    |  `- StructureError      branches or loop iterations that cannot be joined
     |- InvalidProgram         the verifier's findings
     |- ProgramSyntaxError     the parser's findings
     |- FileFormatError        a file that is damaged, newer, or not ours (also a ValueError)
@@ -58,7 +58,7 @@ class DebuggerCall(TraceError):
 
 
 class StructureError(TraceError):
-    """Values of two branches, or of two turns of a loop, that cannot be joined."""
+    """Values of two branches, or of two iterations of a loop, that cannot be joined."""
 
 
 class InvalidProgram(Dy2stError):

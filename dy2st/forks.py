@@ -137,7 +137,7 @@ def handlers_wait() -> Iterator[None]:
 
 
 def _hold_back() -> bool:
-    """Only note signals from now on; say whether that is new."""
+    """Only note signals from now on; return whether that is new."""
     if _handlers or threading.current_thread() is not threading.main_thread():  # where handlers run
         return False
     _came.clear()

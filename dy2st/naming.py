@@ -38,7 +38,7 @@ _PLAIN = frozenset((*sys.stdlib_module_names, *_LIBRARIES, *_RUNNERS))
 
 @lru_cache(maxsize=4096)
 def is_plain_module(name: str | None) -> bool:
-    """Say whether a module, by its dotted name, is a library that converted code takes as it is, not the user's.
+    """Return whether a module, by its dotted name, is a library that converted code takes as it is, not the user's.
 
     What `collections.namedtuple` writes into a class says that it is of a module of this class's own.
     """

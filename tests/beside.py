@@ -27,7 +27,7 @@ from dy2st.passes.remove_prints import runs_twice_unseen, silenced
 from dy2st.runtime.backends.cpu import shape_specialization
 from dy2st.runtime.backends.interface import Runnable
 from dy2st.runtime.backends.llvm_availability import has_llvm
-from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.interpreter.planned import Plan
 from tests.agreement import difference, is_exact
 
@@ -53,8 +53,8 @@ class Beside:
         """See every run of a plan, and of a Program that may become native, until `patch` is undone."""
         patch.setattr(Plan, "__init__", _remembered(self, Plan.__init__))
         patch.setattr(Plan, "run", _like(Plan.run, _seen(self, Plan.run)))
-        patch.setattr(Automatic, "run", _like(Automatic.run, _automatic(self, Automatic.run)))
-        patch.setattr(Automatic, "again", Automatic.run)  # what is called directly would not be seen
+        patch.setattr(TieredProgram, "run", _like(TieredProgram.run, _automatic(self, TieredProgram.run)))
+        patch.setattr(TieredProgram, "again", TieredProgram.run)  # what is called directly would not be seen
 
     def remember(self, plan: Any, program: Program) -> None:
         """Note the Program of a plan if it is its turn."""
@@ -66,7 +66,7 @@ class Beside:
         """Return the Program to run a second time; None where this run is not looked at."""
         if getattr(_busy, "now", False):
             return None
-        if id(runner) not in self._plans and isinstance(runner, Automatic):
+        if id(runner) not in self._plans and isinstance(runner, TieredProgram):
             self.remember(runner, runner.program)
         program = self._plans.get(id(runner), (None, None))[1]
         if program is not None and self._share > 1:
@@ -155,7 +155,7 @@ def _seen(beside: Beside, run: Any) -> Any:
 
 
 def _automatic(beside: Beside, run: Any) -> Any:
-    def run_twice(self: Automatic, inputs: Sequence[Any]) -> list[Any]:
+    def run_twice(self: TieredProgram, inputs: Sequence[Any]) -> list[Any]:
         def other() -> Plan | None:
             return (
                 Plan(silenced(self.program), np) if self.native is not None else None

@@ -16,7 +16,7 @@ from typing import Any
 
 from dy2st.runtime.aot_cache.disk_cache import shrink
 from dy2st.runtime.backends.cpu.compile_link import code_loader, compiler
-from dy2st.runtime.backends.cpu.compile_link.compiler import Machine
+from dy2st.runtime.backends.cpu.compile_link.compiler import TargetMachine
 
 MOST_BYTES = 2**29
 
@@ -27,7 +27,7 @@ class Objects:
     def __init__(self, folder: Path, compiled: Callable[..., bytes]):
         self._folder, self._compiled = folder, compiled
 
-    def compiled(self, text: str, machine: Machine, passes: Sequence[str], *, readable: bool = False) -> bytes:
+    def compiled(self, text: str, machine: TargetMachine, passes: Sequence[str], *, readable: bool = False) -> bytes:
         """Return what LLVM makes of a text: from the folder, or made now."""
         made_of = (*llvm(), machine, tuple(passes), readable, text)
         file = self._folder / f"{hashlib.sha256(repr(made_of).encode()).hexdigest()}.o"

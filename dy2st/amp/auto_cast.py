@@ -127,7 +127,7 @@ def is_bfloat16_supported(device: Any = None) -> bool:
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Say whether `auto_cast` is on."""
+    """Return whether `auto_cast` is on."""
     return current().amp is not None
 
 

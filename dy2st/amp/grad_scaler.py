@@ -111,11 +111,11 @@ class GradScaler:
         return [], [(p, p.grad) for p in optimizer._parameter_list if p.grad is not None]
 
     def is_enable(self) -> bool:
-        """Say whether the scaler does anything."""
+        """Return whether the scaler does anything."""
         return self._enable
 
     def is_use_dynamic_loss_scaling(self) -> bool:
-        """Say whether the scale changes."""
+        """Return whether the scale changes."""
         return self._dynamic
 
     def get_init_loss_scaling(self) -> float:

@@ -36,13 +36,13 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Say whether every value of one dtype (or of the dtype of a tensor) has its place in another."""
+    """Return whether every value of one dtype (or of the dtype of a tensor) has its place in another."""
     given, wanted = from_.dtype if isinstance(from_, Tensor) else as_dtype(from_), as_dtype(to)
     return given is wanted or (wanted.kind in _WIDENS[given.kind] and dtypes.promote(given, wanted) is wanted)
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Say whether a dtype is of a kind ("real floating", ...), is another dtype, or one of several of these."""
+    """Return whether a dtype is of a kind ("real floating", ...), is another dtype, or one of several of these."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str) and kind not in _KINDS:

@@ -19,12 +19,12 @@ Axis = int | tuple[int, ...] | None
 
 
 def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Say whether all elements are true."""
+    """Return whether all elements are true."""
     return _over(reduction.all, _truth(x), axis, keepdims)
 
 
 def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Say whether an element is true."""
+    """Return whether an element is true."""
     return _over(reduction.any, _truth(x), axis, keepdims)
 
 

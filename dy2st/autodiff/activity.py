@@ -34,7 +34,7 @@ def active_results(operation: Operation, active: set[Value]) -> list[bool]:
 
 
 def active_carried(operation: Operation, active: set[Value]) -> list[bool]:
-    """Say for each carried value of a loop whether it is active at any turn."""
+    """Say for each carried value of a loop whether it is active at any iteration."""
     body, offset = operation.blocks[0], 1 if operation.op.is_counted else 0
     carried: int = operation.attributes["carried"]
     on = [v in active for v in operation.operands[1 : 1 + carried]]

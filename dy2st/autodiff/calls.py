@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from dy2st.autodiff.cotangents import Cotangents, accumulate, as_optional, may_miss, missing
 from dy2st.autodiff.forward import functions_of
-from dy2st.autodiff.loops import Form, form_of
+from dy2st.autodiff.loops import CarryForm, form_of
 from dy2st.autodiff.reverse import CONTROL, Frontier, pull_back
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
@@ -46,7 +46,7 @@ def _found_type(of: Type, loose: bool) -> Type:
 
 
 def calls_itself(functions: dict[str, Block], name: str) -> bool:
-    """Say whether a function calls itself, directly or not."""
+    """Return whether a function calls itself, directly or not."""
     reached = [name]
     for one in reached:
         called = [o.attributes["function"] for o in functions[one].walk() if o.op.is_call]
@@ -57,7 +57,7 @@ def calls_itself(functions: dict[str, Block], name: str) -> bool:
 
 
 def gradient_function(
-    b: Builder, name: str, wanted: Sequence[bool], forms: Sequence[Form], lent: Sequence[Form]
+    b: Builder, name: str, wanted: Sequence[bool], forms: Sequence[CarryForm], lent: Sequence[CarryForm]
 ) -> str:  # fmt: skip
     """Return the name of the gradient of a function for these arguments and forms of its results' cotangents.
 
@@ -76,10 +76,10 @@ def gradient_function(
     roots = [a for a, one in zip(block.arguments, wanted, strict=True) if one]
     cts: Cotangents = {}
     for result, form in zip(leaving, forms, strict=True):
-        if form is not Form.ABSENT:
+        if form is not CarryForm.ABSENT:
             cts[result] = accumulate(inner, cts.get(result), inner.argument(form.type(result.type), "ct"))
     for root, form in zip(roots, lent, strict=True):
-        if form is not Form.ABSENT:
+        if form is not CarryForm.ABSENT:
             cts[root] = accumulate(inner, cts.get(root), inner.argument(form.type(root.type), "ct"))
     found = pull_back(inner, block, roots, cts)
     block.results = [_result(inner, found.get(root), root.type, loose) for root in roots]

@@ -30,7 +30,7 @@ KNOWN = "a cotangent that is known to be there was not"
 
 
 def may_miss(ct: Value | None, like: Value) -> bool:
-    """Say whether a cotangent of `like` is an optional one that the rules of ops do not take as it is."""
+    """Return whether a cotangent of `like` is an optional one that the rules of ops do not take as it is."""
     return ct is not None and isinstance(ct.type, VariantType) and not isinstance(like.type, VariantType)
 
 

@@ -1,6 +1,6 @@
 """Derivatives that an operation brings along: reverse mode through `with_gradient`, and what forward mode is then.
 
-The operations of its own pull-back are put in place. What they take of the forward block becomes a residual as ever,
+The operations of its own VJP are put in place. What they take of the forward block becomes a residual as ever,
 and they are differentiated in turn like any others.
 """
 
@@ -19,7 +19,7 @@ from dy2st.passes import optimise
 
 
 def pull_with_gradient(frontier: Frontier, operation: Operation, cts: Sequence[Value | None]) -> None:
-    """Emit the pull-back of one `with_gradient`."""
+    """Emit the VJP of one `with_gradient`."""
     b, outs, ins = frontier.b, int(operation.attributes["values"]), int(operation.attributes["inputs"])
     given: list[Value] = []
     for ct, result in zip(cts, operation.results, strict=True):
@@ -35,11 +35,11 @@ def pull_with_gradient(frontier: Frontier, operation: Operation, cts: Sequence[V
 
 
 def transposed(pullback: Block, seeds: int) -> Program:
-    """Return the push-forward that belongs to a pull-back: what is linear in its first arguments, the other way round.
+    """Return the JVP that belongs to a VJP: what is linear in its first arguments, the other way round.
 
-    The pull-back takes `seeds` cotangents, then other values, and gives the cotangents of inputs. The Program takes the
+    The VJP takes `seeds` cotangents, then other values, and gives the cotangents of inputs. The Program takes the
     tangents of these inputs, then the same other values, and gives the tangents of what the cotangents were of. The
-    pull-back is linear in them, so it is enough to know it at zero.
+    VJP is linear in them, so it is enough to know it at zero.
     """
     b = Builder()
     known: dict[Value, Value] = {}

@@ -15,7 +15,7 @@ from typing import Any
 from dy2st.autodiff.activity import active_carried, active_results
 from dy2st.autodiff.cotangents import conform
 from dy2st.autodiff.refusal import no_rule
-from dy2st.autodiff.series import Coefficients, Known, op_series
+from dy2st.autodiff.series import Coefficients, KnownSeries, op_series
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
@@ -28,7 +28,7 @@ Given = tuple[tuple[int, tuple[int, ...]], ...]
 Mapping = dict[Value, Value]
 
 
-class Pusher:
+class JetBuilder:
     """Emits into `b` what coefficients up to `order` become.
 
     With a `mapping` (old value -> new value, the arguments already in it) the operations are copied into `b`; without
@@ -91,7 +91,7 @@ class Pusher:
         else:
             if self.mapping is not None:
                 self._copy(operation)
-            operands = [Known(self.mapped(v), self.coefficients(v)) for v in operation.operands]
+            operands = [KnownSeries(self.mapped(v), self.coefficients(v)) for v in operation.operands]
             outs = [self.mapped(v) for v in operation.results]
             found = op_series(self.b, operation, operands, outs, self.order)
             for result, coefficients in zip(operation.results, found, strict=True):
@@ -112,7 +112,7 @@ class Pusher:
     def _push_cond(self, operation: Operation) -> None:
         operands = operation.operands[1:]
         masks = [_mask(self.coefficients(v)) for v in operands]
-        sides: list[Pusher] = []
+        sides: list[JetBuilder] = []
         for block in operation.blocks:
             side = self._inside()
             side.enter(block.arguments, masks)
@@ -192,11 +192,11 @@ class Pusher:
     def _every(self) -> tuple[int, ...]:
         return tuple(range(1, self.order + 1))
 
-    def _inside(self) -> Pusher:
+    def _inside(self) -> JetBuilder:
         """Return what pushes through a block of its own, in the name of the same source line."""
         inner = Builder(Block(), None, names=self.b.names)
         inner.location, inner.functions = self.b.location, self.b.functions
-        return Pusher(inner, self.order, {})
+        return JetBuilder(inner, self.order, {})
 
     def _leave(self, operation: Operation, made: Operation, live: Sequence[tuple[int, Sequence[int]]]) -> None:
         """Map the results of a rebuilt operation: primals first, then the coefficients of the `live` ones."""
@@ -216,7 +216,7 @@ class Pusher:
             self.series[result] = found
 
 
-def found_in(pusher: Pusher, results: Sequence[Value]) -> Given:
+def found_in(pusher: JetBuilder, results: Sequence[Value]) -> Given:
     """Say which results have coefficients that are not zero."""
     masks = [(i, _mask(pusher.coefficients(v))) for i, v in enumerate(results) if is_differentiable(v.type)]
     return tuple((i, mask) for i, mask in masks if mask)

@@ -1,17 +1,18 @@
 """Reverse mode through `while_loop` and `counted_while`.
 
 The forward operation is extended in place by what its backward counterpart needs: it gets one more carried list for
-each residual, to which every turn appends (a tape), and `while_loop` a counter.
+each residual, to which every iteration appends (a tape), and `while_loop` a counter.
 
-The backward counterpart is a counted loop over the turns, last to first (`t` counts them in the order in which the
-forward loop made them). It carries the cotangents of the carried values; what form these have from turn to turn is
-found by building the body until it no longer changes. The cotangents of the invariants are summed:
+The backward counterpart is a counted loop over the iterations, last to first (`t` counts them in the order in which the
+forward loop made them). It carries the cotangents of the carried values; what form these have from iteration to
+iteration is found by building the body until it no longer changes. The cotangents of the invariants are summed:
 
 1. into what there is of them already;
-2. into zeros, where every turn adds something: then there is a sum if the loop turned at all;
-3. into an optional, where a turn may add nothing.
+2. into zeros, where every iteration adds something: then there is a sum if the loop turned at all;
+3. into an optional, where an iteration may add nothing.
 
-The sum for a list, and for a tensor of which a turn reads parts, enters the turn, which adds to it where it read.
+The sum for a list, and for a tensor of which an iteration reads parts, enters the iteration, which adds to it where it
+read.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from dy2st.ops.core.transpose_helpers import zeros_of
 from dy2st.records import record
 
 
-class Form(Enum):
+class CarryForm(Enum):
     """What a backward loop carries for a value."""
 
     ABSENT = "absent"
@@ -44,33 +45,33 @@ class Form(Enum):
 
     def type(self, of: Type) -> Type:
         """Return the type of cotangents of this form of a value of type `of`."""
-        return optional(tangent_type(of)) if self is Form.OPTIONAL else tangent_type(of)
+        return optional(tangent_type(of)) if self is CarryForm.OPTIONAL else tangent_type(of)
 
 
-def form_of(ct: Value | None, like: Value) -> Form:
+def form_of(ct: Value | None, like: Value) -> CarryForm:
     """Return the form that a cotangent has."""
     if ct is None:
-        return Form.ABSENT
-    return Form.OPTIONAL if may_miss(ct, like) else Form.DENSE
+        return CarryForm.ABSENT
+    return CarryForm.OPTIONAL if may_miss(ct, like) else CarryForm.DENSE
 
 
 @record
-class Turn:
+class BackwardIteration:
     """The backward body while it is built."""
 
     side: BackwardBuilder
     index: Value
     taken: list[Value]
-    """The forward body's arguments but for the number of the turn: carried values, then invariants."""
+    """The forward body's arguments but for the number of the iteration: carried values, then invariants."""
     entering: list[Value | None]
-    """The cotangents of carried values, and of invariants whose sums are carried, before the turn."""
+    """The cotangents of carried values, and of invariants whose sums are carried, before the iteration."""
     found: list[Value | None]
-    """The cotangents of `taken` after the turn; for an invariant that did not enter, what this turn adds."""
+    """The cotangents of `taken` after the iteration; for an invariant that did not enter, what this iteration adds."""
 
 
 @record
-class Slot:
-    """What the backward loop carries for operand `i`: before the loop, before and after a turn."""
+class CarrySlot:
+    """What the backward loop carries for operand `i`: before the loop, before and after an iteration."""
 
     i: int
     initial: Value
@@ -86,34 +87,38 @@ def pull_loop(frontier: Frontier, operation: Operation, cts: Sequence[Value | No
     carried: int = operation.attributes["carried"]
     operands = operation.operands[1:]
     so_far = _take_sums(frontier, operation)
-    turn, forms = _settle(frontier, operation, cts, so_far)
+    iteration, forms = _converge(frontier, operation, cts, so_far)
     slots = [
-        _carried_slot(frontier.b, turn, i, forms[i], cts[i], operands[i])
+        _carried_slot(frontier.b, iteration, i, forms[i], cts[i], operands[i])
         for i in range(carried)
-        if forms[i] is not Form.ABSENT
+        if forms[i] is not CarryForm.ABSENT
     ]
     for i in range(carried, len(operands)):
-        slot = _sum_slot(frontier.b, turn, i, forms[i], so_far.get(i), operands[i])
+        slot = _sum_slot(frontier.b, iteration, i, forms[i], so_far.get(i), operands[i])
         if slot is not None:
             slots.append(slot)
         else:
             frontier.add(operands[i], so_far.get(i))
-    side = turn.side
+    side = iteration.side
     side.block.results = [slot.after for slot in slots]
-    turns = operation.operands[0] if operation.op.is_counted else _count_turns(operation)
+    iterations = operation.operands[0] if operation.op.is_counted else _count_iterations(operation)
     read_extents(operation, side)
     for value, argument in list(side.residuals.items()):
-        _store_on_tape(operation, side, turn.index, value, argument)
-    side.block.arguments[:] = [turn.index, *(slot.before for slot in slots), *side.captures.values()]
+        _store_on_tape(operation, side, iteration.index, value, argument)
+    side.block.arguments[:] = [iteration.index, *(slot.before for slot in slots), *side.captures.values()]
     attributes = {"carried": len(slots), "reverse": True}
     inits = [slot.initial for slot in slots]
-    results = frontier.b.operation("counted_while", [turns, *inits, *side.captures], attributes, [side.block]).results
-    _leave(frontier, turns, [(operands[slot.i], ct, slot.from_zeros) for slot, ct in zip(slots, results, strict=True)])
+    results = frontier.b.operation(
+        "counted_while", [iterations, *inits, *side.captures], attributes, [side.block]
+    ).results
+    _leave(
+        frontier, iterations, [(operands[slot.i], ct, slot.from_zeros) for slot, ct in zip(slots, results, strict=True)]
+    )
 
 
-def _leave(frontier: Frontier, turns: Value, found: Sequence[tuple[Value, Value, bool]]) -> None:
+def _leave(frontier: Frontier, iterations: Value, found: Sequence[tuple[Value, Value, bool]]) -> None:
     """Add the results of the backward loop to the frontier; sums from zeros only where the loop turned."""
-    if _surely_turns(turns):
+    if _surely_iterations(iterations):
         found = [(value, ct, False) for value, ct, _ in found]
     for value, ct, from_zeros in found:
         if not from_zeros:
@@ -124,15 +129,16 @@ def _leave(frontier: Frontier, turns: Value, found: Sequence[tuple[Value, Value,
         for value, ct, from_zeros in found:
             if from_zeros:
                 turned.add(value, enter(turned.b, ct, value))
-        frontier.open(b.scalar_gt(turns, 0), [turned, other])
+        frontier.open(b.scalar_gt(iterations, 0), [turned, other])
 
 
-def _surely_turns(turns: Value) -> bool:
-    made = turns.operation
+def _surely_iterations(iterations: Value) -> bool:
+    made = iterations.operation
     return made is not None and made.op.is_constant and made.attributes["value"] > 0
 
 
-# ---- one turn ----------------------------------------------------------------------------------------------------
+# ---- one iteration
+# ----------------------------------------------------------------------------------------------------
 
 
 def _take_sums(frontier: Frontier, operation: Operation) -> dict[int, Value]:
@@ -146,37 +152,40 @@ def _take_sums(frontier: Frontier, operation: Operation) -> dict[int, Value]:
     return found
 
 
-def _settle(
+def _converge(
     frontier: Frontier, operation: Operation, cts: Sequence[Value | None], so_far: dict[int, Value]
-) -> tuple[Turn, list[Form]]:
-    """Build the backward body until the cotangents leave a turn in the form in which they enter it."""
+) -> tuple[BackwardIteration, list[CarryForm]]:
+    """Build the backward body until the cotangents leave an iteration in the form in which they enter it."""
     operands, carried = operation.operands[1:], len(cts)
     on = active_carried(operation, frontier.active)
     on += [v in frontier.active for v in operands[len(on) :]]
     forms = [form_of(ct, v) for ct, v in zip(cts, operands, strict=False)]
-    forms += [Form.DENSE if on[i] and _is_list(operands[i]) else Form.ABSENT for i in range(carried, len(operands))]
+    forms += [
+        CarryForm.DENSE if on[i] and _is_list(operands[i]) else CarryForm.ABSENT for i in range(carried, len(operands))
+    ]
     told, forms = forms, _expected(operation, forms, on)
     guessed = [i for i, form in enumerate(forms) if form is not told[i]]
     for _ in range(2 * len(forms) + 3):
         spare = clone_block(operation.blocks[0])
-        turn = _backward_turn(frontier.b, operation, forms, on)
-        if any(turn.found[i] is None for i in guessed):  # a rule gives no cotangent where one could flow
+        iteration = _backward_iteration(frontier.b, operation, forms, on)
+        if any(iteration.found[i] is None for i in guessed):  # a rule gives no cotangent where one could flow
             operation.blocks[0], forms, guessed = spare, told, []
             continue
-        after = [_next(form, ct, v) for form, ct, v in zip(forms[:carried], turn.found, operands, strict=False)]
+        after = [_next(form, ct, v) for form, ct, v in zip(forms[:carried], iteration.found, operands, strict=False)]
         after += [
-            _sum_form(frontier.b, operation, turn, i, so_far.get(i)) if forms[i] is Form.ABSENT else forms[i]
+            _sum_form(frontier.b, operation, iteration, i, so_far.get(i)) if forms[i] is CarryForm.ABSENT else forms[i]
             for i in range(carried, len(operands))
         ]
         if after == forms:
-            return turn, forms
+            return iteration, forms
         operation.blocks[0] = spare  # the other one was extended for a backward body that is thrown away
         forms = after
     raise AutodiffError("the cotangents that a loop carries do not settle")
 
 
-def _expected(operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -> list[Form]:
-    """Return the forms with carried tensors added that cotangents reach from turn to turn, as far as values tell.
+def _expected(operation: Operation, forms: Sequence[CarryForm], on: Sequence[bool]) -> list[CarryForm]:
+    """Return the forms with carried tensors added that cotangents reach from iteration to iteration, as far as values
+    tell.
 
     So the body of most loops is pulled back once.
     """
@@ -184,12 +193,12 @@ def _expected(operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -
     active = active_values(body, [a for a, flag in zip(taken, on, strict=True) if flag])
     made = list(forms)
     while True:
-        reached = {v for v, form in zip(leaving, made, strict=False) if form is not Form.ABSENT}
+        reached = {v for v, form in zip(leaving, made, strict=False) if form is not CarryForm.ABSENT}
         for one in reversed(body.operations):
             if not reached.isdisjoint(one.results):
                 reached.update(v for v in one.operands if v in active)
         grown = [
-            Form.OPTIONAL if form is Form.ABSENT and a in reached and isinstance(a.type, TensorType) else form
+            CarryForm.OPTIONAL if form is CarryForm.ABSENT and a in reached and isinstance(a.type, TensorType) else form
             for form, a in zip(made[: len(leaving)], taken, strict=False)
         ]
         if grown == made[: len(leaving)]:
@@ -198,26 +207,30 @@ def _expected(operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -
 
 
 def _ends(operation: Operation) -> tuple[Block, list[Value], list[Value]]:
-    """Return the body of a loop, what each turn takes (the count apart), and what leaves it as carried."""
+    """Return the body of a loop, what each iteration takes (the count apart), and what leaves it as carried."""
     body = operation.blocks[0]
     if operation.op.is_counted:
         return body, body.arguments[1:], body.results
     return body, list(body.arguments), body.results[1:]
 
 
-def _next(form: Form, ct: Value | None, like: Value) -> Form:
-    """Return what a slot must hold that held `form` before a turn, and `ct` after it."""
+def _next(form: CarryForm, ct: Value | None, like: Value) -> CarryForm:
+    """Return what a slot must hold that held `form` before an iteration, and `ct` after it."""
     found = form_of(ct, like)
     if not isinstance(like.type, TensorType):
-        return Form.DENSE if Form.DENSE in (form, found) else Form.ABSENT
-    return form if form is found else Form.OPTIONAL
+        return CarryForm.DENSE if CarryForm.DENSE in (form, found) else CarryForm.ABSENT
+    return form if form is found else CarryForm.OPTIONAL
 
 
-def _sum_form(b: Builder, operation: Operation, turn: Turn, i: int, so_far: Value | None) -> Form:
-    """Return the form in which the sum of an invariant's cotangents enters a turn: where the turn reads parts of it."""
-    ct, like = turn.found[i], turn.taken[i]
+def _sum_form(
+    b: Builder, operation: Operation, iteration: BackwardIteration, i: int, so_far: Value | None
+) -> CarryForm:
+    """Return the form in which the sum of an invariant's cotangents enters an iteration: where the iteration reads
+    parts of it.
+    """
+    ct, like = iteration.found[i], iteration.taken[i]
     if ct is None or not part_is_read(operation.blocks[0], like, b.functions):
-        return Form.ABSENT
+        return CarryForm.ABSENT
     return form_of(ct if so_far is None else so_far, like)
 
 
@@ -225,7 +238,9 @@ def _is_list(value: Value) -> bool:
     return isinstance(value.type, ListType)
 
 
-def _backward_turn(b: Builder, operation: Operation, forms: Sequence[Form], on: Sequence[bool]) -> Turn:
+def _backward_iteration(
+    b: Builder, operation: Operation, forms: Sequence[CarryForm], on: Sequence[bool]
+) -> BackwardIteration:
     """Pull the body back once, the cotangents of its results in these forms."""
     (body, taken, leaving), carried = _ends(operation), int(operation.attributes["carried"])
     counted = operation.op.is_counted
@@ -240,34 +255,43 @@ def _backward_turn(b: Builder, operation: Operation, forms: Sequence[Form], on: 
     entering: list[Value | None] = [None] * len(taken)
     given: Cotangents = {}
     for i, (result, form) in enumerate(zip(leaving, forms, strict=False)):
-        if form is not Form.ABSENT:
+        if form is not CarryForm.ABSENT:
             entering[i] = ct = side.argument(form.type(result.type), "ct")
             given[result] = accumulate(side, given.get(result), ct)
     for i in range(carried, len(taken)):
-        if forms[i] is not Form.ABSENT:
+        if forms[i] is not CarryForm.ABSENT:
             entering[i] = ct = side.argument(forms[i].type(taken[i].type), "ct")
             given[taken[i]] = accumulate(side, given.get(taken[i]), ct)
     cotangents = pull_block(side, body, [a for a, flag in zip(taken, on, strict=True) if flag], given)
-    return Turn(side, index, taken, entering, [cotangents.get(a) for a in taken])
+    return BackwardIteration(side, index, taken, entering, [cotangents.get(a) for a in taken])
 
 
-def _carried_slot(b: Builder, turn: Turn, i: int, form: Form, ct: Value | None, operand: Value) -> Slot:
-    before = turn.entering[i]
+def _carried_slot(
+    b: Builder, iteration: BackwardIteration, i: int, form: CarryForm, ct: Value | None, operand: Value
+) -> CarrySlot:
+    before = iteration.entering[i]
     assert before is not None
-    return Slot(i, _in_form(b, ct, form, operand), before, _in_form(turn.side, turn.found[i], form, turn.taken[i]))
+    return CarrySlot(
+        i,
+        _in_form(b, ct, form, operand),
+        before,
+        _in_form(iteration.side, iteration.found[i], form, iteration.taken[i]),
+    )
 
 
-def _in_form(b: Builder, ct: Value | None, form: Form, like: Value) -> Value:
+def _in_form(b: Builder, ct: Value | None, form: CarryForm, like: Value) -> Value:
     """Emit a cotangent in the form that the loop carries it in."""
     of = form.type(like.type)
-    if form is Form.OPTIONAL:
+    if form is CarryForm.OPTIONAL:
         return as_optional(b, ct, of)
     return missing(b, of) if ct is None else b.use(ct)
 
 
-def _sum_slot(b: Builder, turn: Turn, i: int, form: Form, so_far: Value | None, operand: Value) -> Slot | None:
-    """Carry the sum of an invariant's cotangents; None where a turn adds nothing."""
-    side, new, like, before = turn.side, turn.found[i], turn.taken[i], turn.entering[i]
+def _sum_slot(
+    b: Builder, iteration: BackwardIteration, i: int, form: CarryForm, so_far: Value | None, operand: Value
+) -> CarrySlot | None:
+    """Carry the sum of an invariant's cotangents; None where an iteration adds nothing."""
+    side, new, like, before = iteration.side, iteration.found[i], iteration.taken[i], iteration.entering[i]
     if new is None:
         return None
     if before is None:
@@ -276,16 +300,16 @@ def _sum_slot(b: Builder, turn: Turn, i: int, form: Form, so_far: Value | None, 
         new = accumulate(side, before, new)
     after = new if _is_list(like) else _in_form(side, new, form, like)
     if so_far is not None:  # 1.
-        return Slot(i, so_far, before, after)
-    if form is Form.DENSE and isinstance(like.type, TensorType):  # 2.
-        return Slot(i, zeros_of(b, operand), before, after, from_zeros=True)
-    return Slot(i, missing(b, before.type), before, after)  # 3.
+        return CarrySlot(i, so_far, before, after)
+    if form is CarryForm.DENSE and isinstance(like.type, TensorType):  # 2.
+        return CarrySlot(i, zeros_of(b, operand), before, after, from_zeros=True)
+    return CarrySlot(i, missing(b, before.type), before, after)  # 3.
 
 
 # ---- extending forward loops -------------------------------------------------------------------------------------
 
 
-def _count_turns(operation: Operation) -> Value:
+def _count_iterations(operation: Operation) -> Value:
     """Carry a counter through a `while_loop`; return its final value."""
     body = operation.blocks[0]
     zero = put_before(operation, "scalar_constant", [], {"value": 0})
@@ -296,7 +320,7 @@ def _count_turns(operation: Operation) -> Value:
 
 
 def _store_on_tape(operation: Operation, side: BackwardBuilder, index: Value, value: Value, argument: Value) -> None:
-    """Append a value of the body to a list at every turn; the backward body reads its slot."""
+    """Append a value of the body to a list at every iteration; the backward body reads its slot."""
     body = operation.blocks[0]
     kind = ListType(side.around(operation, value.type))
     empty = put_before(operation, "list_new", [], {"type": kind})

@@ -42,7 +42,7 @@ def _payload(b: Builder, found: Value, of: Value) -> Value:
 
 
 @record
-class Outcome:
+class TryOutcome:
     """What was handed over, unset where nothing was raised, and what emits the results of values in that case."""
 
     raised: Value

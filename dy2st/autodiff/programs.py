@@ -14,7 +14,7 @@ import dy2st.autodiff.calls  # these fill the table of control rules
 import dy2st.autodiff.custom
 import dy2st.autodiff.loops
 import dy2st.autodiff.variants
-from dy2st.autodiff.forward import Given, Pusher, found_in
+from dy2st.autodiff.forward import Given, JetBuilder, found_in
 from dy2st.autodiff.prune import prune
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import Cotangents, accumulate, pull_back
@@ -114,7 +114,7 @@ def jet(program: Program, given: Given, order: int) -> tuple[Program, Given]:
     source = program.block
     b = Builder(names=fresh_names(program))
     b.functions = {n: clone_block(f) for n, f in program.functions.items() if n != program.entry}
-    pusher = Pusher(b, order, {})
+    pusher = JetBuilder(b, order, {})
     masks = dict(given)
     pusher.enter(source.arguments, [masks.get(i, ()) for i in range(len(source.arguments))])
     pusher.run(source)

@@ -1,4 +1,5 @@
-"""Leave out of a derivative what it does not need: dead operations, residuals, what each turn of a loop would store.
+"""Leave out of a derivative what it does not need: dead operations, residuals, what each iteration of a loop would
+store.
 
 A backward block reads residuals out of optionals and tapes that are known to hold them, so these reads never raise and
 go like anything else when nobody uses what they give.

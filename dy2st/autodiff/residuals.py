@@ -72,7 +72,7 @@ class BackwardBuilder(Builder):
         return self._again[value]
 
     def _is_widened(self, value: Value) -> bool:
-        """Say whether a value is a view, or a cast to a wider dtype, of one that takes no more memory."""
+        """Return whether a value is a view, or a cast to a wider dtype, of one that takes no more memory."""
         made = value.operation
         if made is None or not made.operands or made.operands[0].block is not self.source.block:
             return False
@@ -82,7 +82,7 @@ class BackwardBuilder(Builder):
         return isinstance(made.op, (Broadcast, Detach, ExpandDims, Reshape, Transpose))
 
     def _is_part(self, value: Value) -> bool:
-        """Say whether a value is a part, at places that are known here, of a tensor that need not be kept for it."""
+        """Return whether a value is a part, at places that are known here, of a tensor that need not be kept for it."""
         made = value.operation
         if made is None or not isinstance(made.op, Index) or not made.op.makes_view(**made.attributes):  # type: ignore[attr-defined]
             return False
@@ -90,7 +90,9 @@ class BackwardBuilder(Builder):
         return self._at_hand(whole) and all(v in self.entering or v in self._again for v in places)
 
     def _at_hand(self, value: Value) -> bool:
-        """Say whether a forward value is there anyway: that a turn changes, it would be kept for every turn."""
+        """Return whether a forward value is there anyway: that an iteration changes, it would be kept for every
+        iteration.
+        """
         if value in self._again or value in self.residuals:
             return True
         outer, parent = self.entering.get(value), self.parent
@@ -100,7 +102,9 @@ class BackwardBuilder(Builder):
         return not inside or parent._at_hand(outer)  # type: ignore[union-attr]
 
     def _told_outside(self, type: Type) -> bool:
-        """Say whether a number is an extent that is the same around this block, so that no turn need store it."""
+        """Return whether a number is an extent that is the same around this block, so that no iteration need store
+        it.
+        """
         if not isinstance(type, ScalarType) or type.extent is None or self.parent is None:
             return False
         return isinstance(type.extent, int) or all(self.parent.knows(symbol(s)) for s in type.extent.symbols())
@@ -129,7 +133,7 @@ class BackwardBuilder(Builder):
         return outward(type, visible_symbols([v.type for v in operation.operands]))
 
     def _invariant(self, value: Value, depth: int = 8) -> bool:
-        """Say whether `value` can be computed again from what enters: cheap, pure and never failing."""
+        """Return whether `value` can be computed again from what enters: cheap, pure and never failing."""
         made = value.operation
         if made is None:
             return value in self.entering or value in self._again
@@ -201,7 +205,7 @@ class LinearTrace(Builder):
         return self.block.add_argument(type)
 
     def named(self, type: Type) -> Type:
-        """Extents that only the run tells are those of the primal result of the same dtype and rank."""
+        """Extents known only at run time are those of the primal result of the same dtype and rank."""
         if isinstance(type, TensorType) and None in type.shape:
             for out in self.outs:
                 if isinstance(out, TensorType) and out.dtype is type.dtype and out.rank == type.rank:

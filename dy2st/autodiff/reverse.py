@@ -4,9 +4,9 @@ For each operation the jvp rule is run on placeholder tangents; the linear opera
 once into the backward builder. What the rule needs of the forward values is captured by that builder as residuals.
 
 A cotangent is None (a zero known while building), a value, or an optional: a zero known only when running, as for what
-only an untaken branch used. The pull-back through an operation whose result has an optional cotangent stands under
+only an untaken branch used. The VJP through an operation whose result has an optional cotangent stands under
 `cond`, so that nothing is computed, and no NaN made, from a zero that is not there. One such `cond` is kept open
-(`guard.py`) for as long as the operations before it have their cotangents from inside of it alone.
+(`open_cond.py`) for as long as the operations before it have their cotangents from inside of it alone.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from dy2st.autodiff.cotangents import (
     payload_of,
     set_flag,
 )
-from dy2st.autodiff.guard import Flag, Guard
+from dy2st.autodiff.open_cond import Flag, OpenCond
 from dy2st.autodiff.prune import hoist
 from dy2st.autodiff.refusal import no_rule
 from dy2st.autodiff.residuals import LinearTrace
 from dy2st.autodiff.scatter import pour, reads_part
-from dy2st.autodiff.unwinding import unwind_here
+from dy2st.autodiff.try_to_cond import unwind_here
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import ListType, VariantType, is_differentiable, tangent_type
@@ -44,7 +44,7 @@ __all__ = ["CONTROL", "Cotangents", "Frontier", "accumulate", "close_cond", "pul
 
 ControlRule = Callable[["Frontier", Operation, Sequence[Value | None]], None]
 CONTROL: dict[str, ControlRule] = {}
-"""The pull-backs of ops with sub-blocks, filled by `control.py`, `loops.py` and `calls.py`."""
+"""The VJPs of ops with sub-blocks, filled by `control.py`, `loops.py` and `calls.py`."""
 
 
 def pull_back(
@@ -83,8 +83,8 @@ class Frontier:
     def __init__(self, b: Builder, active: set[Value], roots: frozenset[Value]):
         self.b, self.active, self.roots = b, active, roots
         self.cts: Cotangents = {}
-        self.guards: dict[Value, Guard] = {}
-        self.held: dict[Value, dict[Guard, None]] = {}
+        self.guards: dict[Value, OpenCond] = {}
+        self.held: dict[Value, dict[OpenCond, None]] = {}
         """For each value of which an open guard holds a cotangent, the guards that do."""
         self.flags: dict[Value, Flag] = {}
         """For optional cotangents of which it is known: the predicate, and the branch in which they are set."""
@@ -102,7 +102,7 @@ class Frontier:
             self.flags[total] = flag
 
     def reaches(self, value: Value) -> bool:
-        """Say whether the value has a cotangent here or in an open guard."""
+        """Return whether the value has a cotangent here or in an open guard."""
         return value in self.cts or value in self.held
 
     def take(self, value: Value) -> Value | None:
@@ -140,7 +140,7 @@ class Frontier:
             self.pull_here(operation, cts)
             self.b.location = before
 
-    def pull_inside(self, guard: Guard, side: Frontier, operation: Operation) -> None:
+    def pull_inside(self, guard: OpenCond, side: Frontier, operation: Operation) -> None:
         """Pull an operation back in one branch of an open guard."""
         guard.lend_lists(operation)
         side.pull(operation)
@@ -149,7 +149,7 @@ class Frontier:
                 self.held.pop(value, None)
         self.note(guard, operation.operands)
 
-    def note(self, guard: Guard, values: Iterable[Value]) -> None:
+    def note(self, guard: OpenCond, values: Iterable[Value]) -> None:
         """Note which values have a cotangent in a guard."""
         for value in values:
             if any(side.reaches(value) for side in guard.sides):
@@ -204,13 +204,13 @@ class Frontier:
         assert ct is not None
         return self.flags.get(ct, (ct, 0))
 
-    def guard_of(self, flag: Flag) -> tuple[Guard, int]:
+    def guard_of(self, flag: Flag) -> tuple[OpenCond, int]:
         """Return the open guard for a flag, and the branch of it."""
         key, which = flag
         guard = self.guards.get(key)
         if guard is None:
             predicate = set_flag(self.b, key) if isinstance(key.type, VariantType) else key
-            guard = Guard(self, key, predicate, [self.side(self.b.child()) for _ in range(2)])
+            guard = OpenCond(self, key, predicate, [self.side(self.b.child()) for _ in range(2)])
             self.guards[key] = guard
         return guard, which
 
@@ -218,11 +218,11 @@ class Frontier:
         """Return an empty frontier of the same values for a block inside this one."""
         return Frontier(b, self.active, self.roots)
 
-    def open(self, key: Value, sides: list[Frontier]) -> Guard:
+    def open(self, key: Value, sides: list[Frontier]) -> OpenCond:
         """Open a guard on the predicate `key` over branches in which something was emitted already."""
         if key in self.guards:
             self.guards[key].close()
-        guard = self.guards[key] = Guard(self, key, key, sides)
+        guard = self.guards[key] = OpenCond(self, key, key, sides)
         self.note(guard, dict.fromkeys(v for side in sides for v in (*side.cts, *side.held)))
         return guard
 

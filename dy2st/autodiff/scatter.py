@@ -5,8 +5,8 @@ Before                                      After
     %a = index_add(%z, %ct, %i)
     %t = add(%so_far, %a)
 
-Reading one row in each turn of a loop then costs a row a turn on the way back, not a matrix. Where %so_far is an
-optional that may not be there yet, the zeros are made under a `cond`, the first time.
+Reading one row in each iteration of a loop then costs a row an iteration on the way back, not a matrix. Where %so_far
+is an optional that may not be there yet, the zeros are made under a `cond`, the first time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Functions = dict[str, Block] | None
 
 
 def reads_part(operation: Operation, value: Value, functions: Functions, inside: tuple[str, ...] = ()) -> bool:
-    """Say whether an operation, one in its blocks or in the function that it calls reads part of a tensor."""
+    """Return whether an operation, one in its blocks or in the function that it calls reads part of a tensor."""
     if hasattr(operation.op, "adds"):
         return operation.operands[0] is value
     blocks = operation.blocks
@@ -42,7 +42,7 @@ def reads_part(operation: Operation, value: Value, functions: Functions, inside:
 
 
 def part_is_read(block: Block, value: Value, functions: Functions, inside: tuple[str, ...] = ()) -> bool:
-    """Say whether an operation of a block reads part of a tensor."""
+    """Return whether an operation of a block reads part of a tensor."""
     return any(reads_part(o, value, functions, inside) for o in block.operations if value in o.operands)
 
 

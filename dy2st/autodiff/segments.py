@@ -7,10 +7,10 @@ Before                                            After
     }                                                 }
                                                       func segment_1(%k, %x) { at most %k turns of the old loop }
 
-Reverse mode then keeps what enters each segment, and what it needs of the turns of one segment at a time: `call`
-computes forward values again (`calls.py`). With "sqrt" the segments have 1, 2, 3, ... turns, so t turns make about
-sqrt(2 t) segments and the longest has as many turns, without t being known before. A number is the length of every
-segment. Each turn runs twice. All of it is ordinary operations, so it is differentiated again like anything else.
+Reverse mode then keeps what enters each segment, and what it needs of the iterations of one segment at a time: `call`
+computes forward values again (`calls.py`). With "sqrt" the segments have 1, 2, 3, ... turns, so t iterations make about
+sqrt(2 t) segments and the longest has as many iterations, without t being known before. A number is the length of every
+segment. Each iteration runs twice. All of it is ordinary operations, so it is differentiated again like anything else.
 
 Griewank and Walther, "Evaluating Derivatives" (2008), chapter 12, has the theory, and schedules that keep less and run
 turns more often.
@@ -35,7 +35,8 @@ from dy2st.shapes import Extent
 def cut(b: Builder, operation: Operation) -> int:
     """Cut a loop into segments in place if it asks for it; return how many results it got behind those that it had.
 
-    A loop whose turns call Python functions is left as it is: those run once. `b` knows the functions of the Program.
+    A loop whose iterations call Python functions is left as it is: those run once. `b` knows the functions of the
+    Program.
     """
     policy = operation.attributes.get("checkpoint", KEEP_ALL)
     functions = b.functions
@@ -46,7 +47,7 @@ def cut(b: Builder, operation: Operation) -> int:
     counted = operation.op.is_counted
     outer = _CutCounted(b, operation, name) if counted else _CutWhile(b, operation, name)
     functions[name] = outer.segment()
-    extra = outer.turn(first, 1 if policy == SQRT else 0)
+    extra = outer.iteration(first, 1 if policy == SQRT else 0)
     operation.op, operation.blocks[0] = lookup("while_loop"), outer.b.block
     operation.attributes = {"carried": outer.carried + extra}
     for _ in range(extra):
@@ -70,7 +71,9 @@ class _Cut:
         return made
 
     def enter(self, b: Builder, arguments: Sequence[Value]) -> list[Value]:
-        """Make arguments like those of the old body, under new names for the extents that change from turn to turn."""
+        """Make arguments like those of the old body, under new names for the extents that change from iteration to
+        iteration.
+        """
         outside = visible_symbols([v.type for v in self.given])
         inside = visible_symbols([a.type for a in arguments])
         fresh: dict[str, Extent] = {name: b.names.symbol() for name in sorted(inside - outside)}
@@ -92,26 +95,26 @@ class _Cut:
 
 
 class _CutWhile(_Cut):
-    """A `while_loop`: a segment ends when its turns are used up, or the loop does."""
+    """A `while_loop`: a segment ends when its iterations are used up, or the loop does."""
 
     def segment(self) -> Block:
         """Return the function (limit, carried, invariants) -> (go on, carried)."""
         f = self._builder(self.b)
         limit, taken = f.argument(INT), self.enter(f, self.body.arguments)
-        turn = Builder(self.body, names=f.names)
-        turn.location = f.location
-        count, last, most = turn.argument(INT), turn.argument(BOOL), turn.argument(INT)
+        iteration = Builder(self.body, names=f.names)
+        iteration.location = f.location
+        count, last, most = iteration.argument(INT), iteration.argument(BOOL), iteration.argument(INT)
         n = self.carried
         self.body.arguments[:] = [count, last, *self.body.arguments[:-3], most]
-        more, again = turn.scalar_add(count, 1), _as_bool(turn, self.body.results[0])
-        go = turn.scalar_and(again, turn.scalar_lt(more, most))
+        more, again = iteration.scalar_add(count, 1), _as_bool(iteration, self.body.results[0])
+        go = iteration.scalar_and(again, iteration.scalar_lt(more, most))
         self.body.results = [go, more, again, *self.body.results[1:]]
         yes = f.scalar(True)
         operands = [yes, f.scalar(0), yes, *taken, limit]
         f.block.results = f.operation("while_loop", operands, {"carried": n + 2}, [self.body]).results[1:]
         return f.block
 
-    def turn(self, first: Value, growth: int) -> int:
+    def iteration(self, first: Value, growth: int) -> int:
         """Fill the outer body; return how many numbers it carries."""
         n = self.carried
         taken = self.enter(self.b, self.body.arguments[2:-1])
@@ -124,10 +127,10 @@ class _CutWhile(_Cut):
 
 
 class _CutCounted(_Cut):
-    """A `counted_while`: a segment has the turns from number `done` on, as many as it may and as are left."""
+    """A `counted_while`: a segment has the iterations from number `done` on, as many as it may and as are left."""
 
     def segment(self) -> Block:
-        """Return the function (number of the first turn, count, carried, invariants) -> carried."""
+        """Return the function (number of the first iteration, count, carried, invariants) -> carried."""
         f = self._builder(self.b)
         first, count = f.argument(INT), f.argument(INT)
         index, *old = self.body.arguments
@@ -140,7 +143,7 @@ class _CutCounted(_Cut):
         f.block.results = f.operation("counted_while", [count, *taken, first], attributes, [self.body]).results
         return f.block
 
-    def turn(self, first: Value, growth: int) -> int:
+    def iteration(self, first: Value, growth: int) -> int:
         """Fill the outer body; return how many numbers it carries."""
         b, n, reverse = self.b, self.carried, self.operation.attributes["reverse"]
         taken = self.enter(b, self.body.arguments[1:-1])
@@ -151,9 +154,9 @@ class _CutCounted(_Cut):
         leaving = self.call([start, count, *taken], [a.type for a in self.body.arguments[1 : 1 + n]])
         results = [b.scalar_lt(after, total), *leaving, b.scalar_add(limit, growth), after]
         zero = put_before(self.operation, "scalar_constant", [], {"value": 0})
-        turns = self.operation.operands[0]
-        self.operation.operands[0] = put_before(self.operation, "scalar_lt", [zero, turns], {})
-        self.operation.operands.append(turns)
+        iterations = self.operation.operands[0]
+        self.operation.operands[0] = put_before(self.operation, "scalar_lt", [zero, iterations], {})
+        self.operation.operands.append(iterations)
         return self.finish([*taken, total], [limit, done], [first, zero], results)
 
 

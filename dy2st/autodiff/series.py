@@ -51,7 +51,7 @@ class Series(ABC):
         return found
 
 
-class Known(Series):
+class KnownSeries(Series):
     """A series whose coefficients are there."""
 
     def __init__(self, value: Value, coefficients: Sequence[Value | None] = ()):
@@ -62,7 +62,7 @@ class Known(Series):
         return self._all[k] if k < len(self._all) else None
 
 
-class Slope(Series):
+class DerivativeSeries(Series):
     """The derivative of a series by t: coefficient k is (k + 1) times coefficient k + 1."""
 
     def __init__(self, b: Builder, of: Series):
@@ -78,20 +78,20 @@ class Slope(Series):
         return self._found[k]
 
 
-class Part(Series):
+class ResultSeries(Series):
     """Result number `i` of an op."""
 
-    def __init__(self, of: Results, i: int):
+    def __init__(self, of: OpSeries, i: int):
         self._of, self._i, self.active = of, i, of.active
 
     def at(self, k: int) -> Value | None:
         return self._of.at(k)[self._i]
 
 
-Memo = dict[Any, "Results"]
+Memo = dict[Any, "OpSeries"]
 
 
-class Results:
+class OpSeries:
     """The series of all results of one op, computed as they are asked for."""
 
     def __init__(
@@ -177,7 +177,7 @@ class Results:
         """Case 4: the series of the tangents that the op's rule emits."""
         if self._rule is None:
             self._memo.setdefault(_key(self.op, self.attributes, self.operands), self)
-            results: list[Series] = [Part(self, i) for i in range(len(outs))]
+            results: list[Series] = [ResultSeries(self, i) for i in range(len(outs))]
             self._rule = _rule(self.b, self.op, self.attributes, self.operands, results, outs, self._memo)
         return self._rule
 
@@ -193,7 +193,7 @@ def op_series(
     Raises AutodiffError for an op that has no rule, with its name.
     """
     assert isinstance(operation.op, Op)
-    results = Results(b, operation.op, operation.attributes, operands, {}, outs)
+    results = OpSeries(b, operation.op, operation.attributes, operands, {}, outs)
     if order == 1:
         return [[tangent] for tangent in results.tangents()]
     found = [results.at(k) for k in range(1, order + 1)]
@@ -201,7 +201,7 @@ def op_series(
 
 
 def _linear_together(op: Op, on: Sequence[int], operands: Sequence[Series], outs: Sequence[Value]) -> bool:
-    """Say whether the op is linear in all operands that depend on t (`on`) at once.
+    """Return whether the op is linear in all operands that depend on t (`on`) at once.
 
     What takes or gives lists, tuples and variants only moves things.
     """
@@ -236,21 +236,22 @@ def _rule(
     xs = [enter(p.type, x) for p, x in zip(primals, operands, strict=True)]
     ys = [enter(out.type, y) for out, y in zip(outs, results, strict=True)]
     dxs = [
-        enter(tangent_type(p.type), Slope(b, x)) if x.active else None for p, x in zip(primals, operands, strict=True)
+        enter(tangent_type(p.type), DerivativeSeries(b, x)) if x.active else None
+        for p, x in zip(primals, operands, strict=True)
     ]
     for name in _symbols([*primals, *outs]):
         if not inner.knows(name):
-            inner.provide(name, enter(ScalarType("int", name), Known(b.scalar(b.extent(name)))))
+            inner.provide(name, enter(ScalarType("int", name), KnownSeries(b.scalar(b.extent(name)))))
     made = op.jvp(inner, xs, dxs, ys, **attributes)
     for operation in inner.block.operations:
         given = [known[v] for v in operation.operands]
         of = _made(b, op.name, operation, given, memo)
-        known.update({v: Part(of, i) for i, v in enumerate(operation.results)})
+        known.update({v: ResultSeries(of, i) for i, v in enumerate(operation.results)})
     parts = cast("Sequence[Any]", made) if isinstance(made, (list, tuple)) else [made]
     return [None if part is None else known[part] for part in parts]
 
 
-def _made(b: Builder, whose: str, operation: Operation, operands: Sequence[Series], memo: Memo) -> Results:
+def _made(b: Builder, whose: str, operation: Operation, operands: Sequence[Series], memo: Memo) -> OpSeries:
     """Return the series of an operation of a rule; the same op of the same operands is found again."""
     if not isinstance(operation.op, Op) or operation.blocks:
         raise AutodiffError(f"Taylor mode has no rule for '{operation.name}', which the derivative of '{whose}' uses")
@@ -258,13 +259,13 @@ def _made(b: Builder, whose: str, operation: Operation, operands: Sequence[Serie
     found = memo.get(key)
     if found is None:
         types = [v.type for v in operation.results]
-        found = memo[key] = Results(b, operation.op, operation.attributes, operands, memo, types=types)
+        found = memo[key] = OpSeries(b, operation.op, operation.attributes, operands, memo, types=types)
     return found
 
 
 def _key(op: Op, attributes: dict[str, Any], operands: Sequence[Series]) -> Any:
     named = tuple((name, _hashable(value)) for name, value in sorted(attributes.items()))
-    return op.name, named, tuple((id(x._of), x._i) if isinstance(x, Part) else id(x) for x in operands)  # pyright: ignore[reportPrivateUsage]
+    return op.name, named, tuple((id(x._of), x._i) if isinstance(x, ResultSeries) else id(x) for x in operands)  # pyright: ignore[reportPrivateUsage]
 
 
 def _hashable(value: Any) -> Any:

@@ -45,7 +45,7 @@ class PyLayerContext:
         self._constant = {id(t) for t in tensors}
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Say whether backward gets zeros (else None) for results that have no gradient."""
+        """Return whether backward gets zeros (else None) for results that have no gradient."""
         self._materialize = bool(value)
 
     def _own(self, results: Sequence[Any]) -> None:

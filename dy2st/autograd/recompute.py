@@ -33,7 +33,7 @@ def recompute(
         Makes no difference; for code that says it.
 
     In a function that `to_static` converts this is the call alone: a Program decides by itself what it keeps; for the
-    turns of a loop there is `autograd.checkpoint_policy`.
+    iterations of a loop there is `autograd.checkpoint_policy`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A PyLayer inside of a Program: forward is recorded in line, backward as the pull-back of what it returns.
+"""A PyLayer inside of a Program: forward is recorded in line, backward as the VJP of what it returns.
 
 Backward is traced at once, with arguments in place of the gradients that it will get; so is the layer's own `jvp`, for
 forward mode, which is otherwise the transpose of backward. They must be the operations that they record and nothing
@@ -41,7 +41,7 @@ def apply_in_trace(layer: Any, ctx: Any, args: Any, kwargs: dict[str, Any]) -> A
 
 
 def _attached(trace: Trace, layer: Any, ctx: Any, inputs: Sequence[Tensor], outs: list[Any]) -> list[Any]:
-    """Return what forward returned with the pull-back that backward is."""
+    """Return what forward returned with the VJP that backward is."""
     live = [i for i, t in enumerate(outs) if _has_gradient(t) and id(t) not in ctx._constant]
     if not live:
         return outs
@@ -85,7 +85,7 @@ def _attached(trace: Trace, layer: Any, ctx: Any, inputs: Sequence[Tensor], outs
 
 
 def _transposed(pullback: Block, seeds: int) -> Program | None:
-    """Return the transpose of a pull-back; None where it needs extents that only its gradients tell."""
+    """Return the transpose of a VJP; None where it needs extents that only its gradients tell."""
     try:
         return transposed(pullback, seeds)
     except TraceError:
@@ -169,7 +169,7 @@ def _forget(trace: Trace, ctx: Any) -> None:
 
 
 def has_jvp(layer: Any) -> bool:
-    """Say whether a PyLayer has a forward derivative of its own, a static method `jvp(ctx, *tangents)`."""
+    """Return whether a PyLayer has a forward derivative of its own, a static method `jvp(ctx, *tangents)`."""
     return callable(getattr(layer, "jvp", None))
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.batching.lanes import Form, Lane, moved
-from dy2st.batching.pushing import Batcher, rule
+from dy2st.batching.batched_value import BatchedValue, LaneForm, moved
+from dy2st.batching.batcher import Batcher, rule
 from dy2st.batching.rules import Lanes, stacked
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ScalarType, Type
@@ -21,7 +21,7 @@ from dy2st.ops.control.tuples import TupleNew
 
 
 def _is_place(operation: Operation, i: int) -> bool:
-    """Say whether an operand is the number of a slot, not an element."""
+    """Return whether an operand is the number of a slot, not an element."""
     kind = operation.operands[i].type
     if not isinstance(kind, ScalarType):
         return False
@@ -38,7 +38,7 @@ def _is_place(operation: Operation, i: int) -> bool:
     *("variant_new", "variant_tag", "variant_get", "variant_or_zeros", "variant_ct", "variant_wrap", "variant_cast"),
     *("tuple_new", "tuple_of_tangents", "tuple_get", "optional_add"),
 )
-def moving(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def moving(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """The same op on stacked values; the types that it is told are of stacked values too."""
     operands: list[Value] = []
     for i, lane in enumerate(lanes):
@@ -50,8 +50,8 @@ def moving(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None
             operands.append(at.stacked(lane))
     attributes = {k: _told(at, v) for k, v in operation.attributes.items()}
     made = at.b.operation(operation.op, operands, attributes).results
-    form = Form.SHARED if operation.op.tells_structure else Form.STACKED
-    return [Lane(v, form) for v in made]
+    form = LaneForm.SHARED if operation.op.tells_structure else LaneForm.STACKED
+    return [BatchedValue(v, form) for v in made]
 
 
 def _told(at: Batcher, value: Any) -> Any:
@@ -59,34 +59,34 @@ def _told(at: Batcher, value: Any) -> Any:
 
 
 @rule("list_stack")
-def list_stack(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def list_stack(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """The new axis stands behind that of the lanes."""
     return stacked(moved(at.b, at.b.list_stack(lanes[0].value), 0, 1))
 
 
 @rule("list_to_tensor")
-def list_to_tensor(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def list_to_tensor(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Numbers of all lanes, side by side."""
     made = moved(at.b, at.b.list_stack(lanes[0].value), 0, 1)
     return stacked(at.b.cast(made, dtype=operation.attributes["dtype"]))
 
 
 @rule("list_stack_tangent")
-def list_stack_tangent(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def list_stack_tangent(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """As `list_stack`, in the shape of a tensor whose first two axes change places."""
     slots, like = at.stacked(lanes[0]), at.stacked(lanes[1])
     return stacked(moved(at.b, at.b.list_stack_tangent(slots, moved(at.b, like, 0, 1)), 0, 1))
 
 
 @rule("list_unstack")
-def list_unstack(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def list_unstack(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """The inverse of `list_stack_tangent`."""
     x = moved(at.b, lanes[0].value, 0, 1)
     return stacked(at.b.list_unstack(x, type=_told(at, operation.attributes["type"])))
 
 
 @rule("list_concat", "list_extents", "list_concat_tangent", "list_split")
-def along_axis(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def along_axis(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Elements end to end along an axis, which the lanes have at the same places."""
     operands: list[Value] = []
     for i, lane in enumerate(lanes):
@@ -97,4 +97,4 @@ def along_axis(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | 
     attributes = {k: _told(at, v) for k, v in operation.attributes.items()}
     attributes["axis"] += 1
     made = at.b.operation(operation.op, operands, attributes).results
-    return [Lane(made[0], Form.SHARED if isinstance(operation.op, ListExtents) else Form.STACKED)]
+    return [BatchedValue(made[0], LaneForm.SHARED if isinstance(operation.op, ListExtents) else LaneForm.STACKED)]

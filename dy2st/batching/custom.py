@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.batching.lanes import Lane
-from dy2st.batching.pushing import Batcher, pushed, rule
+from dy2st.batching.batched_value import BatchedValue
+from dy2st.batching.batcher import Batcher, pushed, rule
 from dy2st.batching.rules import Lanes, again
 from dy2st.ir.printer import to_text
 from dy2st.ir.program import Operation, Program
@@ -13,7 +13,7 @@ from dy2st.ops.control.custom_vjp import is_arithmetic, program_of
 
 
 @rule("with_gradient")
-def with_gradient(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def with_gradient(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Values and inputs are stacked, so that each lane has derivatives of its own."""
     values, inputs = int(operation.attributes["values"]), int(operation.attributes["inputs"])
     captures = lanes[values + inputs :]

@@ -62,10 +62,10 @@ class Rebuilder:
         return close_cond(b, b.scalar_eq(b.variant_tag(value), tag), here, other)[0]
 
 
-def counted(b: Builder, turns: int | Value, body: Builder, initial: Sequence[Value]) -> list[Value]:
-    """Emit a `counted_while` over a child that takes the turn, the carried values, and what it captured."""
+def counted(b: Builder, iterations: int | Value, body: Builder, initial: Sequence[Value]) -> list[Value]:
+    """Emit a `counted_while` over a child that takes the iteration, the carried values, and what it captured."""
     own = body.block.arguments[: 1 + len(initial)]
     body.block.arguments[:] = [*own, *body.captures.values()]
     attributes = {"carried": len(initial), "reverse": False}
-    operands = [b.scalar(turns), *initial, *body.captures]
+    operands = [b.scalar(iterations), *initial, *body.captures]
     return b.operation("counted_while", operands, attributes, [body.block]).results

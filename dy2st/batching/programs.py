@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.batching import branches, containers, custom, loops, places, rules, scalars, windows
-from dy2st.batching.each import together
-from dy2st.batching.lanes import Form, Lane
-from dy2st.batching.pushing import Batcher, pushed
+from dy2st.batching import branches, containers, custom, indexing, loops, rules, scalars, windows
+from dy2st.batching.batched_value import BatchedValue, LaneForm
+from dy2st.batching.batcher import Batcher, pushed
+from dy2st.batching.lane_loop import together
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ListType
 from dy2st.shapes import Extent
 
-for _module in (branches, containers, custom, loops, places, rules, scalars, windows):
+for _module in (branches, containers, custom, loops, indexing, rules, scalars, windows):
     assert _module  # these fill the table of rules
 
 
-def vmap(program: Program, batched: Sequence[bool], lanes: Extent | None = None) -> tuple[Program, tuple[Form, ...]]:
+def vmap(
+    program: Program, batched: Sequence[bool], lanes: Extent | None = None
+) -> tuple[Program, tuple[LaneForm, ...]]:
     """Return a Program over many lanes, and the forms of its results.
 
     `batched` says of each argument whether it differs between lanes; then the lanes are its first axis (a Python number
@@ -40,7 +42,7 @@ def _closed(program: Program, at: Batcher) -> Program:
     return Program({**(at.b.functions or {}), program.entry: at.b.block}, program.entry)
 
 
-def vmap_block(b: Builder, lanes: Extent, block: Block, given: Sequence[Lane]) -> list[Value]:
+def vmap_block(b: Builder, lanes: Extent, block: Block, given: Sequence[BatchedValue]) -> list[Value]:
     """Emit into `b` what a block computes over many lanes, from what its arguments became; return stacked results."""
     at = Batcher(b, lanes)
     for argument, lane in zip(block.arguments, given, strict=True):

@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dy2st.batching.lanes import Form, Lane, column
-from dy2st.batching.pushing import RULES, Batcher, rule
+from dy2st.batching.batched_value import BatchedValue, LaneForm, column
+from dy2st.batching.batcher import RULES, Batcher, rule
 from dy2st.dtypes import bool_
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 
-Lanes = Sequence[Lane]
+Lanes = Sequence[BatchedValue]
 
 
-def stacked(*values: Value) -> list[Lane]:
+def stacked(*values: Value) -> list[BatchedValue]:
     """Return results that are stacked."""
-    return [Lane(v, Form.STACKED) for v in values]
+    return [BatchedValue(v, LaneForm.STACKED) for v in values]
 
 
 def tensors_stacked(at: Batcher, operation: Operation, lanes: Lanes) -> list[Value] | None:
@@ -39,38 +39,38 @@ def tensors_stacked(at: Batcher, operation: Operation, lanes: Lanes) -> list[Val
     return made
 
 
-def again(at: Batcher, operation: Operation, operands: Sequence[Value], **changed: Any) -> list[Lane]:
+def again(at: Batcher, operation: Operation, operands: Sequence[Value], **changed: Any) -> list[BatchedValue]:
     """Emit the same op, with some attributes changed; its results are stacked."""
     attributes = {**operation.attributes, **changed}
     return stacked(*at.b.operation(operation.op, operands, attributes).results)
 
 
 # ---- 1 ------------------------------------------------------------------------------
-def elementwise(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def elementwise(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Operands of one shape broadcast over the lane axis when one of them lacks it."""
     values = at.b.broadcast_all([_in_rank(at, lane, old) for lane, old in zip(lanes, operation.operands, strict=True)])
     return again(at, operation, values)
 
 
-def _in_rank(at: Batcher, lane: Lane, old: Value) -> Value:
+def _in_rank(at: Batcher, lane: BatchedValue, old: Value) -> Value:
     """Return an operand such that it broadcasts from the right."""
     return at.b.use(lane.value) if lane.shared or tensor_type(old).rank else at.stacked(lane)
 
 
 @rule("zeros_like", "ones_like", "detach")
-def like_operand(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def like_operand(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Whatever the operand is, the result is like it."""
     return again(at, operation, [at.stacked(lanes[0])])
 
 
 @rule("renew")
-def renew(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def renew(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """New and old elements of one type."""
     return again(at, operation, [at.stacked(one) for one in lanes])
 
 
 # ---- 2 ------------------------------------------------------------------------------
-def along_axes(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def along_axes(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Ops whose attribute `axis` or `axes` counts the axes of operands and results from the front."""
     operands = tensors_stacked(at, operation, lanes)
     name = "axis" if "axis" in operation.attributes else "axes"
@@ -81,7 +81,7 @@ def along_axes(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | 
 
 
 @rule("argmax", "argmin")
-def arg_extremum(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def arg_extremum(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Over all axes, the elements of a lane stand in one line first."""
     if operation.attributes["axis"] is not None:
         return along_axes(at, operation, lanes)
@@ -92,20 +92,20 @@ def arg_extremum(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] 
 
 
 @rule("transpose")
-def transpose(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def transpose(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """The lane axis stays in front."""
     return again(at, operation, [at.stacked(lanes[0])], perm=(0, *(p + 1 for p in operation.attributes["perm"])))
 
 
 @rule("dim")
-def dim(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def dim(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """An extent is the same in all lanes."""
     axis = operation.attributes["axis"] + 1
-    return [Lane(at.b.emit("dim", [lanes[0].value], {"axis": axis}), Form.SHARED)]
+    return [BatchedValue(at.b.emit("dim", [lanes[0].value], {"axis": axis}), LaneForm.SHARED)]
 
 
 @rule("pad")
-def pad(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def pad(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """No lanes are added. A value of its own for each lane is chosen where there is padding."""
     if not all(lane.shared for lane in lanes[2:]):
         return None
@@ -120,14 +120,14 @@ def pad(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
 
 
 # ---- 3 ------------------------------------------------------------------------------
-def on_last_axes(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def on_last_axes(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Ops that take any number of axes in front."""
     operands = tensors_stacked(at, operation, lanes)
     return None if operands is None else again(at, operation, operands)
 
 
 @rule("attention", "attention_grad", "attention_mask_grad")
-def attention(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def attention(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Heads of all lanes; weights are dropped alike in each, so a draw has one lane."""
     operands = tensors_stacked(at, operation, lanes)
     first = next((i for i, v in enumerate(operation.operands) if isinstance(v.type, ScalarType)), None)
@@ -138,7 +138,7 @@ def attention(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | N
 
 
 @rule("matmul")
-def matmul(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def matmul(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Rows of all lanes times one matrix are one product."""
     (x, y), rank = lanes, tensor_type(operation.operands[0]).rank
     if y.shared and rank == 2 and not operation.attributes["transpose_x"]:
@@ -150,7 +150,7 @@ def matmul(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
 
 
 @rule("layer_norm")
-def layer_norm(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def layer_norm(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Scale and bias of its own for each lane are applied to what is normalised without."""
     b, (x, scale, bias) = at.b, lanes
     if scale.shared and bias.shared:
@@ -169,7 +169,7 @@ def layer_norm(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
 
 
 # ---- 4 ------------------------------------------------------------------------------
-def with_shape(at: Batcher, operation: Operation, x: Value, dims: Lanes) -> list[Lane] | None:
+def with_shape(at: Batcher, operation: Operation, x: Value, dims: Lanes) -> list[BatchedValue] | None:
     """Emit the op on `x` with the lanes before its shape; None where the shape differs between lanes."""
     rest = iter(dims)
     shape: list[int | Value] = [at.count()]
@@ -182,13 +182,13 @@ def with_shape(at: Batcher, operation: Operation, x: Value, dims: Lanes) -> list
 
 
 @rule("reshape")
-def reshape(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def reshape(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """The lane axis is kept."""
     return None if lanes[0].shared else with_shape(at, operation, lanes[0].value, lanes[1:])
 
 
 @rule("full", "broadcast")
-def broadcast(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def broadcast(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """New axes of a lane stand behind the lane axis."""
     if lanes[0].shared or not all(lane.shared for lane in lanes[1:]):
         return None
@@ -202,7 +202,7 @@ def broadcast(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | N
 
 
 @rule("sum_to")
-def sum_to(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def sum_to(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Axes that the shape lacks are summed away first, so that the lane axis stands before the others."""
     x, rank = lanes[0], len(operation.attributes["shape"])
     if x.shared:
@@ -215,7 +215,7 @@ def sum_to(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None
 
 
 @rule("diagonal_embed")
-def diagonal_embed(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def diagonal_embed(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """The planes are those of the axes behind the lane axis."""
     rest = iter(lanes[1:])
     if lanes[0].shared or not all(lane.shared for lane in lanes[1:]):

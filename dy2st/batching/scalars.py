@@ -5,8 +5,8 @@ What may raise (a division, int() of a NaN) runs lane by lane, unless it is know
 
 from __future__ import annotations
 
-from dy2st.batching.lanes import NUMBERS, Lane
-from dy2st.batching.pushing import Batcher, rule
+from dy2st.batching.batched_value import NUMBERS, BatchedValue
+from dy2st.batching.batcher import Batcher, rule
 from dy2st.batching.rules import Lanes, stacked
 from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.opdef import OpDef
@@ -39,7 +39,7 @@ COMPARISONS = {
 BITS = {"scalar_and": "bitwise_and", "scalar_or": "bitwise_or", "scalar_xor": "bitwise_xor"}
 
 
-def _vector(at: Batcher, lane: Lane, dtype: DType) -> Value:
+def _vector(at: Batcher, lane: BatchedValue, dtype: DType) -> Value:
     """Return a number as a tensor of a dtype: 0-D where the lanes share it."""
     b = at.b
     if lane.shared and isinstance(lane.value.type, ScalarType):
@@ -56,7 +56,7 @@ def _may_raise(op: OpDef, operation: Operation) -> bool:
 
 
 @rule(*ARITHMETIC)
-def arithmetic(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def arithmetic(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Sums, products and the like."""
     if _may_raise(operation.op, operation):
         return None
@@ -69,34 +69,34 @@ def arithmetic(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | 
 
 
 @rule(*COMPARISONS)
-def comparison(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def comparison(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Comparisons."""
     dtype = float64 if "float" in _kinds(operation) else int64
     return stacked(getattr(at.b, COMPARISONS[operation.name])(*(_vector(at, lane, dtype) for lane in lanes)))
 
 
 @rule(*BITS)
-def bits(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def bits(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Operators on bits, and on truths."""
     dtype = bool_ if set(_kinds(operation)) == {"bool"} else int64
     return stacked(getattr(at.b, BITS[operation.name])(*(_vector(at, lane, dtype) for lane in lanes)))
 
 
 @rule("scalar_not", "scalar_bool")
-def truth(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def truth(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Truth and its negation."""
     value = at.b.cast(lanes[0].value, dtype=bool_)
     return stacked(at.b.logical_not(value) if isinstance(operation.op, ScalarNot) else value)
 
 
 @rule("scalar_int")
-def whole(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def whole(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Return int(x) of what is no float."""
     return None if _kinds(operation) == ["float"] else stacked(_vector(at, lanes[0], int64))
 
 
 @rule("scalar_truediv")
-def quotient(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def quotient(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """A quotient by a number that is known not to be zero."""
     divisor = operation.operands[1].operation
     if divisor is None or not divisor.op.is_constant or not divisor.attributes["value"]:
@@ -105,13 +105,13 @@ def quotient(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | No
 
 
 @rule("scalar_to_tensor")
-def to_tensor(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def to_tensor(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """A number as a 0-D tensor."""
     return stacked(_vector(at, lanes[0], operation.attributes["dtype"]))
 
 
 @rule("item")
-def item(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def item(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """The one element of a tensor."""
     if _may_raise(operation.op, operation):
         return None

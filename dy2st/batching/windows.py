@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dy2st.batching.lanes import Lane, moved, tells
-from dy2st.batching.pushing import Batcher, rule
+from dy2st.batching.batched_value import BatchedValue, moved, tells
+from dy2st.batching.batcher import Batcher, rule
 from dy2st.batching.rules import Lanes, again, stacked
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.nn.conv import Conv
@@ -35,7 +35,7 @@ def unfolded(at: Batcher, x: Value, axis: int, extent: Extent) -> Value:
     return moved(b, b.shaped("reshape", [x], b.shape(apart)), axis, 0)
 
 
-def _results(at: Batcher, operation: Operation, made: Sequence[Value], axes: Sequence[int]) -> list[Lane]:
+def _results(at: Batcher, operation: Operation, made: Sequence[Value], axes: Sequence[int]) -> list[BatchedValue]:
     pairs = zip(made, operation.results, axes, strict=True)
     return stacked(*(unfolded(at, new, axis, tensor_type(old).shape[axis]) for new, old, axis in pairs))
 
@@ -43,7 +43,7 @@ def _results(at: Batcher, operation: Operation, made: Sequence[Value], axes: Seq
 def _emit(
     at: Batcher, operation: Operation, operands: Sequence[Value], dims: Lanes, part: int, axes: Sequence[int],
     **changed: Any,
-) -> list[Lane]:  # fmt: skip
+) -> list[BatchedValue]:  # fmt: skip
     """Emit the op on folded operands; axis `part` of the shape that it is told has the lanes in it."""
     b, attributes = at.b, {**operation.attributes, **changed}
     template = attributes.pop("shape", None)
@@ -65,7 +65,7 @@ def _times(at: Batcher, extent: int | Value) -> int | Value:
 
 
 @rule("max_pool", "avg_pool", "avg_pool_grad", "adaptive_avg_pool", "adaptive_avg_pool_grad", "adaptive_max_pool")
-def pool(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def pool(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """All images of all lanes are one batch."""
     if lanes[0].shared or not all(lane.shared for lane in lanes[1:]):
         return None
@@ -74,7 +74,7 @@ def pool(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
 
 
 @rule("conv", "conv_input_grad")
-def conv(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def conv(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Images, or cotangents of results, with filters."""
     x, w, *dims = lanes
     if not all(lane.shared for lane in dims):
@@ -87,7 +87,7 @@ def conv(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
 
 
 @rule("conv_weight_grad")
-def conv_weight_grad(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def conv_weight_grad(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Images with cotangents of results."""
     x, ct, *dims = lanes
     if not all(lane.shared for lane in dims):
@@ -98,7 +98,9 @@ def conv_weight_grad(at: Batcher, operation: Operation, lanes: Lanes) -> list[La
     return _grouped(at, operation, operands, dims, FILTERS)
 
 
-def _grouped(at: Batcher, operation: Operation, operands: Sequence[Value], dims: Lanes, axis: int) -> list[Lane] | None:
+def _grouped(
+    at: Batcher, operation: Operation, operands: Sequence[Value], dims: Lanes, axis: int
+) -> list[BatchedValue] | None:
     """Emit the op with the groups of each lane side by side."""
     if not isinstance(at.lanes, int):
         return None
@@ -106,7 +108,7 @@ def _grouped(at: Batcher, operation: Operation, operands: Sequence[Value], dims:
 
 
 @rule("batch_norm_train", "batch_norm_infer")
-def batch_norm(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def batch_norm(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Each lane has channels of its own."""
     if isinstance(operation.op, BatchNormInfer) and all(lane.shared for lane in lanes[1:]):
         return again(at, operation, [lane.value for lane in lanes], axis=operation.attributes["axis"] + 1)
@@ -117,7 +119,7 @@ def batch_norm(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
 
 
 @rule("gather_tree")
-def gather_tree(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def gather_tree(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """The beams of all lanes are one batch."""
     operands = [folded(at, at.stacked(lane), 1) for lane in lanes]
     return _results(at, operation, at.b.operation(operation.op, operands).results, [1])

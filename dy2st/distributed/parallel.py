@@ -58,7 +58,7 @@ def init_parallel_env(nccl_config: Any = None) -> ParallelEnv:
 
 
 def is_initialized() -> bool:
-    """Say whether `init_parallel_env` was called."""
+    """Return whether `init_parallel_env` was called."""
     return current().process.parallel
 
 

@@ -18,7 +18,7 @@ class SpawnContext:
         self.processes = [process]
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until the process ends; say whether it did. RuntimeError where it ended with an error."""
+        """Wait until the process ends; return whether it did. RuntimeError where it ended with an error."""
         (process,) = self.processes
         process.join(timeout)
         if process.exitcode not in (0, None):

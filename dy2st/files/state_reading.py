@@ -38,7 +38,9 @@ def load(
 
 
 def _is_pickle(path: str | os.PathLike[str]) -> bool:
-    """Say whether a file begins as a pickle of protocol 2 or later, and not with the length of a header and a brace."""
+    """Return whether a file begins as a pickle of protocol 2 or later, and not with the length of a header and a
+    brace.
+    """
     with regular.errors_of(path), regular.opened(path) as (file, _):
         start = file.read(9)
     length = int.from_bytes(start[:8], "little")

@@ -73,7 +73,7 @@ def new_empty(x: Tensor, size: Any, *, dtype: Any = None) -> Tensor:
 
 
 def is_same_shape(x: Tensor, y: Tensor) -> bool:
-    """Say whether two tensors have the same shape."""
+    """Return whether two tensors have the same shape."""
     return list(x.shape) == list(y.shape)
 
 
@@ -105,11 +105,11 @@ def requires_grad(x: Tensor) -> bool:
 
 
 def set_requires_grad(x: Tensor, value: bool) -> None:
-    """Say whether gradients flow to the tensor."""
+    """Return whether gradients flow to the tensor."""
     x.stop_gradient = not value
 
 
 def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
-    """Say whether gradients flow to the tensor; return it."""
+    """Return whether gradients flow to the tensor; return it."""
     x.stop_gradient = not requires_grad
     return x

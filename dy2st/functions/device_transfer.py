@@ -76,7 +76,7 @@ def contiguous(x: Tensor) -> Tensor:
 
 
 def is_contiguous(x: Tensor) -> bool:
-    """Say whether the elements lie in row-major order."""
+    """Return whether the elements lie in row-major order."""
     return bool(x.array("its layout").flags.c_contiguous)
 
 

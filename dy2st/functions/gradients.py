@@ -103,7 +103,7 @@ class HookHandle:
         self._hooks, self._number = hooks, number
 
     def remove(self) -> bool:
-        """Take the hook away; say whether it was still there."""
+        """Take the hook away; return whether it was still there."""
         return self._hooks.pop(self._number, None) is not None
 
 

@@ -71,7 +71,7 @@ class _Monitor(Callback):
         return None if found is None else float(np.asarray(found).reshape(-1)[0])
 
     def is_better(self, value: float) -> bool:
-        """Say whether a number is better than the best by more than `min_delta`."""
+        """Return whether a number is better than the best by more than `min_delta`."""
         return value > self.best + self.min_delta if self.grows else value < self.best - self.min_delta
 
 

@@ -69,7 +69,7 @@ class Builder:
         return value
 
     def sees(self, value: Value) -> bool:
-        """Say whether `value` is defined in this block or in one around it."""
+        """Return whether `value` is defined in this block or in one around it."""
         builder: Builder | None = self
         while builder is not None:
             if value.block is builder.block:
@@ -94,7 +94,7 @@ class Builder:
         return found
 
     def holds(self, value: Value) -> bool:
-        """Say whether this block has the value already: as its own, or captured."""
+        """Return whether this block has the value already: as its own, or captured."""
         return value.block is self.block or value in self.captures
 
     def capture(self, value: Value, type: Type) -> Value:
@@ -132,7 +132,7 @@ class Builder:
         return [self.extent(e) for e in (of.shape if isinstance(of, TensorType) else of)]  # type: ignore[union-attr]
 
     def knows(self, extent: Dim) -> bool:
-        """Say whether a value in reach tells this symbol."""
+        """Return whether a value in reach tells this symbol."""
         name = str(extent)
         if name in self._extents or ("extent", name) in self._scalars:
             return True
@@ -244,7 +244,7 @@ class Builder:
         return results[0] if len(results) == 1 else results
 
     def named(self, type: Type) -> Type:
-        """Give every extent that only the run will tell (None) a fresh symbol.
+        """Give every extent known only at run time (None) a fresh symbol.
 
         Not in lists: their elements may differ in extents, so each element gets symbols when it is read.
         """

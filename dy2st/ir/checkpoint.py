@@ -1,8 +1,8 @@
-"""What reverse mode keeps of the turns of a loop: the attribute `checkpoint` of loops, and the current choice.
+"""What reverse mode keeps of the iterations of a loop: the attribute `checkpoint` of loops, and the current choice.
 
-"all"     what it needs of every turn
-"sqrt"    the carried values at about sqrt(2 t) of t turns; the turns between run again
-n         the carried values at every n-th turn; the turns between run again
+"all"     what it needs of every iteration
+"sqrt"    the carried values at about sqrt(2 t) of t iterations; the iterations between run again
+n         the carried values at every n-th iteration; the iterations between run again
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class Context:
 
     `trace` is None in eager mode; otherwise it is the `Recorder` that appends operations to a Program: a running
     to_static trace or a hand-built Program. `static` is the pair (main, startup) of hand-built Programs, `layer` the
-    innermost running nn.Layer, `saved` the hooks on what the tape keeps, `checkpoint` what gradients keep of the turns
-    of loops (`checkpoint.py`).
+    innermost running nn.Layer, `saved` the hooks on what the tape keeps, `checkpoint` what gradients keep of the
+    iterations of loops (`checkpoint.py`).
     """
 
     __slots__ = ("amp", "checkpoint", "grad", "layer", "process", "saved", "static", "switched", "trace")

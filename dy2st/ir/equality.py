@@ -12,7 +12,7 @@ Pairs = dict[Value, Value]
 
 
 def structurally_equal(a: Program | Block, b: Program | Block, *, locations: bool = False, names: bool = False) -> bool:
-    """Say whether two Programs (or blocks) have the same operations on the same values.
+    """Return whether two Programs (or blocks) have the same operations on the same values.
 
     Types, attributes (arrays bit by bit) and function names count; `locations` and the hints for value `names` only
     where asked for.
@@ -28,7 +28,7 @@ def structurally_equal(a: Program | Block, b: Program | Block, *, locations: boo
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Say whether two attribute values are the same: of one Python type, NaN equal to NaN, arrays bit by bit."""
+    """Return whether two attribute values are the same: of one Python type, NaN equal to NaN, arrays bit by bit."""
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple):
@@ -41,7 +41,7 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 def same_type(a: Type, b: Type) -> bool:
-    """Say whether two types are the same; constants in them bit by bit."""
+    """Return whether two types are the same; constants in them bit by bit."""
     return a is b or (type(a) is type(b) and str(a) == str(b))
 
 
@@ -50,7 +50,7 @@ class _Compare:
         self.locations, self.names = locations, names
 
     def attribute(self, a: Operation, b: Operation, name: str) -> bool:
-        """Say whether an attribute is the same; a place in the user's source counts as locations do."""
+        """Return whether an attribute is the same; a place in the user's source counts as locations do."""
         is_place = name == a.op.place and not self.locations
         return is_place or same_value(a.attributes[name], b.attributes[name])
 

@@ -60,7 +60,7 @@ def write_value(value: Any, store: Store) -> str:
 
 
 def is_array(value: Any) -> TypeGuard[Array]:
-    """Say whether a value is a NumPy array, also to the type checker."""
+    """Return whether a value is a NumPy array, also to the type checker."""
     return isinstance(value, np.ndarray)
 
 

@@ -66,7 +66,7 @@ def user_frame() -> FrameType | None:
 
 
 def is_user_frame(frame: FrameType) -> bool:
-    """Say whether a frame runs code that is not of this package, nor of a library."""
+    """Return whether a frame runs code that is not of this package, nor of a library."""
     return not is_plain_module(frame.f_globals.get("__name__"))
 
 

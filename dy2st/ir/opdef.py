@@ -37,10 +37,10 @@ class OpDef(Traits):
     (docs/dtypes-of-ops.md has the table).
     """
     saveable: ClassVar[bool] = True
-    """The op may stand in a file; False for one that calls back into the process that made it (a host call)."""
+    """The op may stand in a file; False for one that calls back into the process that made it (a host callback)."""
 
     def infer(self, *types: Any, **attributes: Any) -> Type | tuple[Type | None, ...]:
-        """Return the type of the result, or a tuple of types. An extent of None is one that only the run will tell."""
+        """Return the type of the result, or a tuple of types. An extent of None is one known only at run time."""
         raise TypeError(f"{self.name} has no type rule")
 
     def infer_operation(self, types: Sequence[Type], attributes: dict[str, Any], blocks: Sequence[Block]) -> Any:
@@ -58,7 +58,9 @@ class OpDef(Traits):
                 raise undefined(self.name, dtypes)
 
     def can_raise(self, types: Sequence[Type], attributes: dict[str, Any]) -> bool:
-        """Say whether the op can raise on operands of these types: an op that `may_raise` may know that it does not."""
+        """Return whether the op can raise on operands of these types: an op that `may_raise` may know that it does
+        not.
+        """
         return self.may_raise
 
     def __repr__(self) -> str:

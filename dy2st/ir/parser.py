@@ -130,7 +130,7 @@ class _Parser:
         return block
 
     def returns(self) -> bool:
-        """Say whether `return` comes next, and skip it; an op of that name would have its parenthesis."""
+        """Return whether `return` comes next, and skip it; an op of that name would have its parenthesis."""
         return self.reader.match(_RETURN) is not None
 
     def definitions(self, block: Block, scope: Scope) -> Scope:

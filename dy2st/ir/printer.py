@@ -106,10 +106,10 @@ def _name_block(block: Block, names: ValueNames, seen: set[Block], count: int = 
 def _fresh(hint: str, taken: set[str]) -> str:
     base = re.sub(r"[^\w.]", "_", hint)
     base = base if _PLAIN.fullmatch(base) else f"_{base}"
-    name, turn = base, 0
+    name, iteration = base, 0
     while name in taken:
-        turn += 1
-        name = f"{base}_{turn}"
+        iteration += 1
+        name = f"{base}_{iteration}"
     taken.add(name)
     return name
 
@@ -137,10 +137,10 @@ class _Files:
     def name(self, file: str) -> str:
         if file not in self.short:
             base = re.sub(r'[\s:"#=\ud800-\udfff]', "_", re.split(r"[\\/]", file)[-1]) or "_"
-            taken, name, turn = set(self.short.values()), base, 1
+            taken, name, iteration = set(self.short.values()), base, 1
             while name in taken:
-                turn += 1
-                name = f"{base}~{turn}"
+                iteration += 1
+                name = f"{base}~{iteration}"
             self.short[file] = name
         return self.short[file]
 

@@ -35,7 +35,7 @@ class Reader:
         self.at = found.end() if found else self.at
 
     def sees(self, token: str) -> bool:
-        """Say whether `token` comes next; move to it."""
+        """Return whether `token` comes next; move to it."""
         self.space()
         return self.text.startswith(token, self.at)
 

@@ -16,9 +16,9 @@ class Traits:
 
     # ---- control flow
     is_loop: ClassVar[bool] = False
-    """The block runs once a turn: values are carried from one turn to the next."""
+    """The block runs once an iteration: values are carried from one iteration to the next."""
     is_counted: ClassVar[bool] = False
-    """A loop whose number of turns is known when it begins."""
+    """A loop whose number of iterations is known when it begins."""
     is_branch: ClassVar[bool] = False
     """One of two blocks runs, by the first operand."""
     is_call: ClassVar[bool] = False
@@ -34,7 +34,7 @@ class Traits:
     may_raise: ClassVar[bool] = False
     """The op can raise: never speculated, moved across an effect, or deleted."""
     effect: ClassVar[bool] = False
-    """The op does something that is seen outside (print, host call): ordered, never deleted or merged."""
+    """The op does something that is seen outside (print, host callback): ordered, never deleted or merged."""
     raises: ClassVar[tuple[type[Exception], ...]] = (IndexError, ValueError)
     """What the op raises where it does."""
     random: ClassVar[bool] = False

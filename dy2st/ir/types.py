@@ -119,7 +119,7 @@ def optional(of: Type) -> VariantType:
 
 
 def is_optional(t: Type) -> bool:
-    """Say whether `t` is `variant<unset | T>`."""
+    """Return whether `t` is `variant<unset | T>`."""
     return isinstance(t, VariantType) and len(t.alternatives) == 2 and t.alternatives[0] == UNSET
 
 
@@ -129,7 +129,7 @@ def payload(t: Type) -> Type:
 
 
 def is_differentiable(t: Type) -> bool:
-    """Say whether values of this type carry derivatives: float and complex tensors, and what contains them."""
+    """Return whether values of this type carry derivatives: float and complex tensors, and what contains them."""
     if isinstance(t, TensorType):
         return t.dtype.is_differentiable
     if isinstance(t, ListType):
@@ -168,7 +168,9 @@ def over_leaves(t: Type, change: Callable[[Type], Type]) -> Type:
 
 
 def matches(declared: Type, found: Type) -> bool:
-    """Say whether a value of type `found` may stand where `declared` is written: equal, or less is known of extents."""
+    """Return whether a value of type `found` may stand where `declared` is written: equal, or less is known of
+    extents.
+    """
     if declared == found:
         return True
     if isinstance(declared, TensorType) and isinstance(found, TensorType):

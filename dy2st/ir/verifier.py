@@ -171,9 +171,9 @@ class _Verifier:
             self.refuse(f"the count of counted_while is an int, not {first}", operation)
         if not op.is_counted and not isinstance(first, (ScalarType, TensorType)):
             self.refuse(f"the predicate of {name} is a tensor or a number, not {first}", operation)
-        turn = [ScalarType("int")] if op.is_counted else []
+        iteration = [ScalarType("int")] if op.is_counted else []
         for block in operation.blocks:
-            self.enters([*turn, *(v.type for v in operation.operands[1:])], block, operation)
+            self.enters([*iteration, *(v.type for v in operation.operands[1:])], block, operation)
         if op.is_loop:
             self.loop(operation, first)
 
@@ -244,7 +244,7 @@ def arity(op: OpDef) -> tuple[int, float]:
 
 
 def agrees(declared: Type, inferred: Any) -> bool:
-    """Say whether a declared type is one that was inferred: extents that are not known (None) agree with any.
+    """Return whether a declared type is one that was inferred: extents that are not known (None) agree with any.
 
     Two symbolic extents, or a symbol and a number, may be equal at run time and agree; two numbers must be the same.
     """

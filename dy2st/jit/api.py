@@ -27,7 +27,7 @@ def to_static(
     """Turn a function, a method, a Layer or a Layer class into one whose calls run as a Program.
 
     `input_spec` declares the inputs (`paddle.static.InputSpec`). What cannot be converted runs eagerly with one
-    warning, or raises with `full_graph=True`. `checkpoint` says what gradients keep of the turns of loops, as in
+    warning, or raises with `full_graph=True`. `checkpoint` says what gradients keep of the iterations of loops, as in
     `autograd.checkpoint_policy`. `strict=True` (or `build_strategy.strict`) makes native code that gives the same bits
     on every CPU and for every number of threads, and functions that are right to one unit in the last place; it is
     slower. A function keeps `max_programs` Programs at most, 64 where it is None; those that were not called lately

@@ -14,16 +14,16 @@ from dy2st.ir.program import Program
 from dy2st.jit.bound_methods import bound_function
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.dispatch.eager_arbiter import Outcome, Undecided, decide
-from dy2st.jit.dispatch.eager_replay import Failed, leave_as_eager
+from dy2st.jit.dispatch.eager_replay import EagerReplay, leave_as_eager
 from dy2st.jit.dispatch.explain import Explanation, rebuild_values
 from dy2st.jit.dispatch.fallback_warning import FallbackWarning as FallbackWarning
 from dy2st.jit.dispatch.first_calls import verified
-from dy2st.jit.dispatch.inline_cache import Recogniser, recogniser
+from dy2st.jit.dispatch.inline_cache import InlineCache, build_inline_cache
 from dy2st.jit.dispatch.inline_cache_run import UNSEEN, kind_of_call, modes_of, note_like
 from dy2st.jit.dispatch.profiler_names import named_after, named_call
 from dy2st.jit.dispatch.program_cache import ProgramCache
 from dy2st.jit.dispatch.program_of_call import ProgramOfCall
-from dy2st.jit.guards.call_signature import Flattened, bind, call_arguments, flatten, signature_of
+from dy2st.jit.guards.call_signature import FlatCall, bind, call_arguments, flatten, signature_of
 from dy2st.jit.tracing.conversion_cache import convert
 from dy2st.jit.tracing.input_spec_binding import bind_specs, sample_of
 from dy2st.runtime.gc_pause import rarely
@@ -37,7 +37,7 @@ MOST_KINDS = 4
 MOST_REFUSED = 16
 """After so many kinds of call that cannot become Programs, a function is not traced any more."""
 
-_Seen = tuple[tuple[ConcreteProgram, Recogniser], ...]
+_Seen = tuple[tuple[ConcreteProgram, InlineCache], ...]
 _NOTHING: tuple[None, Process, int, _Seen] = (None, Process(), -1, ())
 
 
@@ -170,14 +170,14 @@ class StaticFunction(ProgramOfCall):
         except TypeError:
             return None
 
-    def _remember(self, key: Any, program: ConcreteProgram, args: Any, keywords: Any, made: Flattened) -> None:
+    def _remember(self, key: Any, program: ConcreteProgram, args: Any, keywords: Any, made: FlatCall) -> None:
         """Let the next call like this one be recognised."""
         known = self._seen.get(key, ())
         if program.kinds_of_call >= MOST_KINDS or any(p is program for p, _ in known):
             return
         program.kinds_of_call += 1
-        failed = Failed(self, program)
-        recognise = recogniser(self._signature, args, keywords, made, program, self._specs(), failed)
+        failed = EagerReplay(self, program)
+        recognise = build_inline_cache(self._signature, args, keywords, made, program, self._specs(), failed)
         if recognise is not None:
             self._seen[key] = (*known, (program, named_after(self._function, recognise)))
 

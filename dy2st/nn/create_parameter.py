@@ -87,7 +87,7 @@ def make_parameter(
 
 
 def _may_wait(initializer: Initializer, shape: tuple[int, ...]) -> bool:
-    """Say whether initial values are many random numbers on the CPU, by a rule that is known to draw once."""
+    """Return whether initial values are many random numbers on the CPU, by a rule that is known to draw once."""
     ours = type(initializer).__module__.startswith("dy2st.")
     return ours and initializer.draws_once and math.prod(shape) >= LATE_FROM and namespace() is np
 

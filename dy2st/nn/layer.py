@@ -133,7 +133,7 @@ class Layer(RegisteredAttributes):
         return HookRemoveHelper(self._forward_post_hooks, hook, first=prepend)
 
     def _is_outside_of_trace(self) -> bool:
-        """Say whether a function is being traced that has this layer from outside."""
+        """Return whether a function is being traced that has this layer from outside."""
         trace = current().trace
         return in_trace() and id(self) in trace.log.objects and id(self) not in trace.made.objects
 

@@ -17,7 +17,7 @@ _BASES = (__name__, "dy2st.nn.layer", "builtins")
 
 
 def is_read_here(layer: Any, name: str) -> bool:
-    """Say whether methods of this package, whose reads no trace sees, may read an attribute of a layer."""
+    """Return whether methods of this package, whose reads no trace sees, may read an attribute of a layer."""
     kind = type(layer)
     return is_plain_module(kind.__module__) or name in _names(kind)
 

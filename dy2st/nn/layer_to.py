@@ -8,7 +8,7 @@ from dy2st import dtypes
 from dy2st.dtypes import DType
 from dy2st.runtime.eager import device as places
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.eager.version_counter import Version
+from dy2st.runtime.eager.version_counter import VersionCounter
 
 if TYPE_CHECKING:
     from dy2st.nn.layer import Layer
@@ -43,4 +43,4 @@ def _move_tensor(tensor: Tensor, place: places.Place | None, dtype: DType | None
     if array is not tensor._payload:
         tensor._payload = array
         if tensor._version is not None:
-            tensor._version = Version(tensor._version.number + 1, tensor._version.spoiled)
+            tensor._version = VersionCounter(tensor._version.number + 1, tensor._version.spoiled)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from dy2st.ir.again import Segment, again, repeatable
 from dy2st.ir.program import Value, tensor_type
+from dy2st.ir.reapply import Segment, again, repeatable
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.trace import Recording

@@ -235,7 +235,7 @@ class Optimizer(Settable):
         options = {**self._options, **group.get("options", {})}
         new = [p for p in parameters if id(p) not in self._accumulators]
         arrays = [t._payload for p in new for t in self.state_of(p, options).values()]
-        prefault.bring_in([array for array in arrays if isinstance(array, np.ndarray)])
+        prefault.prefault([array for array in arrays if isinstance(array, np.ndarray)])
 
     def update(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         """Update one parameter eagerly by a gradient that is an array."""

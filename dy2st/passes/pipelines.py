@@ -19,7 +19,7 @@ from dy2st.ir.program import Program
 from dy2st.passes.core.base import Pass, run_pipeline
 from dy2st.passes.loops.licm import HoistInvariants
 from dy2st.passes.loops.merge_carried import MergeCarried
-from dy2st.passes.loops.rematerialize import ReadTapesLess
+from dy2st.passes.loops.rematerialize import Rematerialize
 from dy2st.passes.simplify.constant_fold import FoldConstants
 from dy2st.passes.simplify.cse import MergeCommonSubexpressions
 from dy2st.passes.simplify.dce import RemoveDeadCode
@@ -32,7 +32,7 @@ DEFAULT: tuple[Pass, ...] = (
     FoldConstants(),  # before cse: it puts equal constants where they can be merged
     MergeCommonSubexpressions(),  # before merge_conds, which knows equal predicates by being one value
     MergeCarried(),  # after cse, which lets equal values begin as one
-    ReadTapesLess(),  # after merge_carried, so that a counter of the source is the one that counts turns
+    Rematerialize(),  # after merge_carried, so that a counter of the source is the one that counts iterations
     HoistInvariants(),  # after cse, so that a loop carries each invariant once
     MergeConds(),  # makes room for all of the above inside the branches
     RemoveDeadCode(),  # last: the others leave behind what they made useless
@@ -40,8 +40,8 @@ DEFAULT: tuple[Pass, ...] = (
 SPECIALIZE: tuple[Pass, ...] = (
     Simplify(),  # extents that are known now become constants
     FoldConstants(),  # after simplify: what is computed of them
-    ReadTapesLess(),  # after fold: numbers that are known now need no tape
-    HoistInvariants(),  # last: what a known extent has made the same in every turn
+    Rematerialize(),  # after fold: numbers that are known now need no tape
+    HoistInvariants(),  # last: what a known extent has made the same in every iteration
 )
 _ROUNDS = 4
 
@@ -51,44 +51,44 @@ def native(strict: bool = False) -> tuple[Pass, ...]:
 
     Strict code adds up in the order that the Program says, so no product is cut into a sum of two.
     """
-    from dy2st.passes.loops.peel_optional_cotangents import BeginOptionals
-    from dy2st.passes.loops.sink_broadcasts import RepeatInside
-    from dy2st.passes.loops.split_matmul import SplitProducts
-    from dy2st.passes.lowering.batched_wgrad import SumBatches
-    from dy2st.passes.lowering.bool_indices_to_int import PlacesAsInts
-    from dy2st.passes.lowering.broadcast_constants import SpreadConstants
-    from dy2st.passes.lowering.complex_to_pairs import Pairs
+    from dy2st.passes.loops.peel_optional_cotangents import PeelOptionalCotangents
+    from dy2st.passes.loops.sink_broadcasts import SinkBroadcasts
+    from dy2st.passes.loops.split_matmul import SplitMatmul
+    from dy2st.passes.lowering.batched_wgrad import BatchedWeightGradient
+    from dy2st.passes.lowering.bool_indices_to_int import BoolIndicesToInt
+    from dy2st.passes.lowering.broadcast_constants import BroadcastConstants
+    from dy2st.passes.lowering.complex_to_pairs import ComplexToPairs
     from dy2st.passes.lowering.decompose import Decompose
     from dy2st.passes.lowering.dims_of_operands import DimsOfOperands
-    from dy2st.passes.lowering.matmul_accumulate import AccumulateProducts
-    from dy2st.passes.lowering.pad_add_to_concat import JoinParts
-    from dy2st.passes.lowering.push_slice_up import CutOperands
+    from dy2st.passes.lowering.matmul_accumulate import MatmulAccumulate
+    from dy2st.passes.lowering.pad_add_to_concat import PadAddToConcat
+    from dy2st.passes.lowering.push_slice_up import PushSliceUp
     from dy2st.passes.simplify.dead_stores import RemoveDeadStores
-    from dy2st.passes.simplify.fuse_attention import Attend
-    from dy2st.passes.simplify.select_to_cond import BranchOnScalars
+    from dy2st.passes.simplify.fuse_attention import FuseAttention
+    from dy2st.passes.simplify.select_to_cond import SelectToCond
 
     regroup: tuple[Pass, ...] = (
-        SplitProducts(),  # not before cse and push_slice_up, so that products are cut as they will stay
-        CutOperands(),  # again: what was cut is a sum now, and parts alone of it may be read
+        SplitMatmul(),  # not before cse and push_slice_up, so that products are cut as they will stay
+        PushSliceUp(),  # again: what was cut is a sum now, and parts alone of it may be read
     )
     return (
-        PlacesAsInts(),  # first: all that follows meets ints alone as places
-        Attend(),  # before decompose, which takes apart the softmax that attention is recognised by
-        Pairs(),  # before decompose, so that what is left of complex numbers is taken apart like other floats
+        BoolIndicesToInt(),  # first: all that follows meets ints alone as places
+        FuseAttention(),  # before decompose, which takes apart the softmax that attention is recognised by
+        ComplexToPairs(),  # before decompose, so that what is left of complex numbers is taken apart like other floats
         RemoveDeadStores(),  # before decompose: what fills a whole tensor is a repeated value for all that follows
         Decompose(),  # before all that looks for small operations
-        BeginOptionals(),  # before pad_add_to_concat: it makes plain sums of sums with what may be missing
-        JoinParts(),  # before push_slice_up: it makes sums of parts, which may be cut in turn
-        RepeatInside(),  # after decompose, which repeats numbers; licm has put them in front of the loops
-        SpreadConstants(),  # wherever constants stand: fold has put them into the blocks that read them
+        PeelOptionalCotangents(),  # before pad_add_to_concat: it makes plain sums of sums with what may be missing
+        PadAddToConcat(),  # before push_slice_up: it makes sums of parts, which may be cut in turn
+        SinkBroadcasts(),  # after decompose, which repeats numbers; licm has put them in front of the loops
+        BroadcastConstants(),  # wherever constants stand: fold has put them into the blocks that read them
         DimsOfOperands(),  # before cse: extents are asked of fewer values then, often of the same one
         MergeCommonSubexpressions(),  # after what made equal operations, before what counts the users of a value
-        CutOperands(),  # after cse, which leaves a value with all of its users
-        BranchOnScalars(),  # after push_slice_up, which cuts no results of a cond
+        PushSliceUp(),  # after cse, which leaves a value with all of its users
+        SelectToCond(),  # after push_slice_up, which cuts no results of a cond
         *(() if strict else regroup),
-        SumBatches(),  # before matmul_accumulate, which may add the one product that it makes in place
+        BatchedWeightGradient(),  # before matmul_accumulate, which may add the one product that it makes in place
         RemoveDeadCode(),  # before matmul_accumulate, which wants a product that nobody else uses
-        AccumulateProducts(),
+        MatmulAccumulate(),
         RemoveDeadCode(),  # last: the others leave behind what they made useless
     )
 
@@ -112,12 +112,12 @@ def optimise(program: Program, verify: bool = False) -> Program:
     Passes make room for each other, so the pipeline runs until nothing changes, at most four times.
     """
     copy = clone_program(program)
-    settle(copy, verify)
+    converge(copy, verify)
     return copy
 
 
-def settle(program: Program, verify: bool = False) -> bool:
-    """Run the default pipeline until nothing changes; say whether anything did."""
+def converge(program: Program, verify: bool = False) -> bool:
+    """Run the default pipeline until nothing changes; return whether anything did."""
     changed = False
     for _ in range(_ROUNDS):
         if not run_pipeline(program, DEFAULT, verify):

@@ -31,7 +31,7 @@ def silence(block: Block, functions: dict[str, Block]) -> None:
 
 
 def runs_twice_unseen(block: Block, functions: dict[str, Block]) -> bool:
-    """Say whether nobody sees that a block runs a second time, silenced: it calls no Python functions."""
+    """Return whether nobody sees that a block runs a second time, silenced: it calls no Python functions."""
     pending: list[Block] = [block]
     known: set[str] = set()
     while pending:

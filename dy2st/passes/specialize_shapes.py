@@ -100,8 +100,8 @@ class _Narrowing:
 
     def _loop(self, operation: Operation, types: Sequence[Type]) -> None:
         (body,) = operation.blocks
-        turn = [INT] if operation.op.is_counted else []
-        arguments = body.arguments[len(turn) :]
+        iteration = [INT] if operation.op.is_counted else []
+        arguments = body.arguments[len(iteration) :]
         for argument in arguments:
             self.declared.setdefault(argument, argument.type)
         carried: int = operation.attributes["carried"]
@@ -110,7 +110,7 @@ class _Narrowing:
             for i, (a, t) in enumerate(zip(arguments, types[1:], strict=True))
         ]
         for left in reversed(range(_ROUNDS + 1)):  # 3
-            self.block(body, [*turn, *entering])
+            self.block(body, [*iteration, *entering])
             leaving = [v.type for v in body.results[-carried:]] if carried else []
             kept = [_common(self.declared[a], a.type, t) for a, t in zip(arguments, leaving, strict=False)]
             changed = [i for i, t in enumerate(kept) if t != arguments[i].type]

@@ -12,7 +12,7 @@ from dy2st.records import record
 
 
 @record(frozen=True)
-class Place:
+class SourceSpan:
     """A span of the user's text."""
 
     lineno: int
@@ -21,25 +21,27 @@ class Place:
     end_col_offset: int
 
 
-def place(node: Any) -> Place:
+def place(node: Any) -> SourceSpan:
     """Return the span of a node."""
-    if isinstance(node, Place):
+    if isinstance(node, SourceSpan):
         return node
-    return Place(node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+    return SourceSpan(
+        node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+    )
 
 
-def header(node: Any) -> Place:
+def header(node: Any) -> SourceSpan:
     """Return the span that stands for a compound statement: its test, or `for x in xs` without the body."""
     kind = type(node).__name__
     if kind in ("If", "While"):
         return place(node.test)
     if kind == "For":
-        return Place(node.lineno, node.col_offset, node.iter.end_lineno, node.iter.end_col_offset)
+        return SourceSpan(node.lineno, node.col_offset, node.iter.end_lineno, node.iter.end_col_offset)
     if kind == "Match":
         return place(node.subject)
     if kind == "With":
         manager = node.items[0].context_expr
-        return Place(node.lineno, node.col_offset, manager.end_lineno, manager.end_col_offset)
+        return SourceSpan(node.lineno, node.col_offset, manager.end_lineno, manager.end_col_offset)
     return place(node)
 
 

@@ -81,7 +81,7 @@ class Scopes:
                 self.captured[owner].add(node.id)
 
     def runs_later(self, scope: Scope, owner: Scope) -> bool:
-        """Say whether code of `scope` may run after the statement of `owner` in which it stands."""
+        """Return whether code of `scope` may run after the statement of `owner` in which it stands."""
         at: Scope | None = scope
         while at is not None and at is not owner:
             if at.kind in ("function", "generator") and at.node not in self._immediate:
@@ -247,7 +247,7 @@ class Bindings:
         return list(found)
 
     def calls(self, nodes: list[Any]) -> bool:
-        """Say whether these nodes call anything by name or enter a context manager."""
+        """Return whether these nodes call anything by name or enter a context manager."""
         return any(self._look(node)[1] for node in nodes)
 
     def _look(self, node: Any) -> tuple[dict[str, None], bool]:

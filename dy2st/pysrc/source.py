@@ -27,7 +27,7 @@ _Place = tuple[Node, ast.stmt, str | None]
 
 
 @record(frozen=True)
-class Found:
+class FunctionSource:
     """The source of one function."""
 
     node: Node
@@ -36,7 +36,7 @@ class Found:
     class_name: str | None
 
 
-def find(fn: types.FunctionType) -> Found:
+def find(fn: types.FunctionType) -> FunctionSource:
     """Find the tree of a function in its file.
 
     Raises
@@ -54,7 +54,7 @@ def find(fn: types.FunctionType) -> Found:
     except SyntaxError as error:
         raise _edited(fn, f"the file does not parse: {error.msg}") from None
     node, class_name = _match(fn, file)
-    return Found(node, _segment(lines, node), code.co_filename, class_name)
+    return FunctionSource(node, _segment(lines, node), code.co_filename, class_name)
 
 
 def _segment(lines: list[str], node: Node) -> str:

@@ -92,7 +92,7 @@ def _varies(value: Any) -> bool:
 
 
 class _Build:
-    def __init__(self, template: str, place: origins.Place, values: dict[str, Any]):
+    def __init__(self, template: str, place: origins.SourceSpan, values: dict[str, Any]):
         self.template, self.place, self.values = template, place, values
         self.used: set[str] = set()
 

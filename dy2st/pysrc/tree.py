@@ -53,17 +53,17 @@ def parse(text: str) -> list[ast.stmt]:
 
 
 def is_function(node: object) -> TypeGuard[Function]:
-    """Say whether a node is a `def` or an `async def`."""
+    """Return whether a node is a `def` or an `async def`."""
     return type(node).__name__ in ("FunctionDef", "AsyncFunctionDef")
 
 
 def is_comprehension(node: object) -> TypeGuard[Comprehension]:
-    """Say whether a node is a comprehension or a generator expression."""
+    """Return whether a node is a comprehension or a generator expression."""
     return type(node).__name__ in ("ListComp", "SetComp", "DictComp", "GeneratorExp")
 
 
 def is_compound(node: object) -> TypeGuard[ast.stmt]:
-    """Say whether a node is a statement with statements of the same scope inside."""
+    """Return whether a node is a statement with statements of the same scope inside."""
     return type(node).__name__ in _COMPOUND
 
 

@@ -126,7 +126,7 @@ def _take_away(placed: list[tuple[int, _Carrying]]) -> None:
 
 
 def comes_from_handler(error: BaseException) -> bool:
-    """Say whether a handler of a signal has raised an error: it is in the traceback."""
+    """Return whether a handler of a signal has raised an error: it is in the traceback."""
     codes = {_code(signal.getsignal(number)) for number in _SIGNALS}
     entry = error.__traceback__
     while entry is not None:

@@ -43,7 +43,7 @@ class Operator:
         return self.operation.attributes[name]
 
     def has_attr(self, name: str) -> bool:
-        """Say whether there is an attribute of this name."""
+        """Return whether there is an attribute of this name."""
         return name in self.operation.attributes
 
     @property

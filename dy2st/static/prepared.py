@@ -140,7 +140,7 @@ def _checked(state: State, holder: Holder) -> Any:
 
 
 def _random(program: ir.Program) -> bool:
-    """Say whether a Program uses random numbers; what a test form replaced is gone after the passes."""
+    """Return whether a Program uses random numbers; what a test form replaced is gone after the passes."""
     return any(operation.op.random for operation in optimise(program).walk())
 
 
@@ -159,7 +159,7 @@ def _apart(fetched: list[Any], taken: list[Any]) -> list[Any]:
 
 
 def _shares(value: Any, taken: list[Any]) -> bool:
-    """Say whether a result is, or uses the memory of, an array that somebody else has."""
+    """Return whether a result is, or uses the memory of, an array that somebody else has."""
     if not hasattr(value, "dtype"):
         return False
     base = value.base

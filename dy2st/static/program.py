@@ -43,7 +43,7 @@ class Block:
         return found
 
     def has_var(self, name: str) -> bool:
-        """Say whether the Program has a variable of this name."""
+        """Return whether the Program has a variable of this name."""
         return name in self.program.recorder.named
 
     def all_parameters(self) -> list[Parameter]:

@@ -4,7 +4,7 @@ What a Program takes and gives, apart from results that are fetched:
 
     feeds     `static.data`, by name
     states    parameters, statistics, optimizer state, eager tensors that were used: read from the scope by name before
-              a run; those that the write log has an entry for are written back after it
+              a run; those that the side-effect log has an entry for are written back after it
     stores    values that a run puts into the scope (what a startup program is for)
     seed, draw   of the random generator
 """
@@ -25,7 +25,7 @@ from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.types import TensorType
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.effects.side_effect_log import WriteLog
+from dy2st.runtime.tracer.effects.side_effect_log import SideEffectLog
 from dy2st.runtime.tracer.tracer import Tracer
 from dy2st.runtime.tracer.values.sentinels import Key
 from dy2st.shapes import Extent, symbol
@@ -36,8 +36,8 @@ from dy2st.static.scope import Holder, global_scope, not_initialised
 from dy2st.static.variable import StaticParameter, Variable, no_value
 
 
-class CountedLog(WriteLog):
-    """A write log that counts its writes, so that a run knows whether it knows them all."""
+class CountedLog(SideEffectLog):
+    """A side-effect log that counts its writes, so that a run knows whether it knows them all."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class ProgramRecorder(Tracer):
 
     def __init__(self, builder: Builder | None = None) -> None:
         super().__init__(builder or Builder())
-        self.log: WriteLog = CountedLog()
+        self.log: SideEffectLog = CountedLog()
         self.feeds: dict[str, Variable] = {}
         self.feed_places: dict[str, Location | None] = {}
         self.states: dict[str, State] = {}
@@ -103,7 +103,7 @@ class ProgramRecorder(Tracer):
 
     @property
     def writes_seen(self) -> int:
-        """How often the write log was written."""
+        """How often the side-effect log was written."""
         assert isinstance(self.log, CountedLog)
         return self.log.count
 

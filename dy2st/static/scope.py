@@ -50,7 +50,7 @@ class Holder:
         self.get_tensor().set(value, place)
 
     def is_initialized(self) -> bool:
-        """Say whether there is a value."""
+        """Return whether there is a value."""
         return self.tensor is not None
 
 

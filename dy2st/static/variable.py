@@ -120,7 +120,7 @@ def described(t: Tensor) -> str:
 
 
 def declared(t: Tensor) -> list[int]:
-    """Return the extents of a variable as ints, -1 where only the run tells."""
+    """Return the extents of a variable as ints, -1 where it is known only at run time."""
     kind = t._payload.type
     return [e if isinstance(e, int) else -1 for e in kind.shape]
 

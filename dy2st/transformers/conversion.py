@@ -41,7 +41,7 @@ def conversion_of(fn: types.FunctionType) -> Conversion:
     return made
 
 
-def _transform(fn: types.FunctionType, found: source.Found) -> Conversion:
+def _transform(fn: types.FunctionType, found: source.FunctionSource) -> Conversion:
     root: Any = _definition(found.node)
     asked = _roots(root)
     modules = modules_among(fn, asked)

@@ -132,7 +132,7 @@ Keep = Callable[[types.FunctionType, Callable[[], Conversion]], Conversion]
 
 
 def is_converted_code(code: types.CodeType) -> bool:
-    """Say whether a code object came out of a conversion (functions inside converted functions included)."""
+    """Return whether a code object came out of a conversion (functions inside converted functions included)."""
     return _generated.get(code) is not None
 
 

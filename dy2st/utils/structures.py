@@ -13,7 +13,7 @@ from dy2st.runtime.tracer.values.union import SymbolicList
 
 
 def is_sequence(x: Any) -> bool:
-    """Say whether x is a structure: a list, tuple or dict, and no leaf."""
+    """Return whether x is a structure: a list, tuple or dict, and no leaf."""
     return isinstance(x, (list, tuple, Mapping))
 
 

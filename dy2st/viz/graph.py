@@ -47,12 +47,12 @@ class Names:
 
 
 def _passes_on(op: OpDef) -> bool:
-    """Say whether the result of an op is, for a reader, its first operand."""
+    """Return whether the result of an op is, for a reader, its first operand."""
     return isinstance(op, (Broadcast, Detach, VariantNew, VariantCast))
 
 
 def _is_plumbing(op: OpDef) -> bool:
-    """Say whether an op only serves shapes and constants."""
+    """Return whether an op only serves shapes and constants."""
     return op.is_constant or _passes_on(op) or isinstance(op, (DimOf, BroadcastExtent))
 
 
@@ -249,7 +249,7 @@ def _kind_text(value: Value) -> str:
 
 
 def _is_telling(name: str, value: Any) -> bool:
-    """Say whether an attribute is worth a place in the picture: what is unusual about this operation."""
+    """Return whether an attribute is worth a place in the picture: what is unusual about this operation."""
     return not (name.startswith("_") or name in _HIDDEN_ATTRIBUTES or value is None or value is False)
 
 

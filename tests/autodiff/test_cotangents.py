@@ -6,7 +6,7 @@ import pytest
 from dy2st import dtypes
 from dy2st.autodiff import loops
 from dy2st.autodiff.cotangents import as_optional, conform, missing
-from dy2st.autodiff.loops import Form
+from dy2st.autodiff.loops import CarryForm
 from dy2st.autodiff.programs import vjp
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
@@ -65,7 +65,7 @@ def test_what_is_fresh_is_typed_for_nothing():
 
 def test_forms_that_never_settle_are_refused(monkeypatch):
     turns = iter(range(1, 100))
-    monkeypatch.setattr(loops, "_next", lambda *_: (Form.DENSE, Form.OPTIONAL)[next(turns) % 2])
+    monkeypatch.setattr(loops, "_next", lambda *_: (CarryForm.DENSE, CarryForm.OPTIONAL)[next(turns) % 2])
     made = program([INT, VECTOR], lambda b, n, x: counted_while(b, n, [x], lambda b, i, s: b.tanh(s)))
     with pytest.raises(AutodiffError, match="the cotangents that a loop carries do not settle"):
         vjp(made, (1,), [(0, False)])

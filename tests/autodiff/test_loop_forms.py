@@ -53,9 +53,9 @@ def _text(function) -> tuple[str, list[np.ndarray]]:
 @pytest.mark.parametrize(("function", "is_shorter"), [(gates, True), (chain, True), (apart, True), (alone, False)])
 def test_the_program_is_the_one_that_trying_finds(monkeypatch, function, is_shorter):
     turns = []
-    pulled = loops._backward_turn
+    pulled = loops._backward_iteration
     monkeypatch.setenv("DY2ST_CACHE_DIR", "")
-    monkeypatch.setattr(loops, "_backward_turn", lambda *args: turns.append(1) or pulled(*args))
+    monkeypatch.setattr(loops, "_backward_iteration", lambda *args: turns.append(1) or pulled(*args))
     text, slopes = _text(function)
     told = len(turns)
     monkeypatch.setattr(loops, "_expected", lambda operation, forms, on: forms)
@@ -67,7 +67,7 @@ def test_the_program_is_the_one_that_trying_finds(monkeypatch, function, is_shor
 
 def test_a_cotangent_that_was_expected_and_does_not_come_is_not_carried(monkeypatch):
     def expected(operation, forms, on):
-        return [loops.Form.OPTIONAL if form is loops.Form.ABSENT else form for form in forms]
+        return [loops.CarryForm.OPTIONAL if form is loops.CarryForm.ABSENT else form for form in forms]
 
     text, slopes = _text(alone)
     monkeypatch.setattr(loops, "_expected", expected)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dy2st.batching.lanes import Form
+from dy2st.batching.batched_value import LaneForm
 from dy2st.batching.programs import vmap
 from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
@@ -58,7 +58,7 @@ def check(program: Program, inputs: list[list[Any]], batched: list[bool], known:
     for found in (evaluate(made, given), plan.run(given)):
         for i, (result, form) in enumerate(zip(found, forms, strict=True)):
             for k in range(count):
-                one = result if form is Form.SHARED else result[k] if form is Form.APART else lane(result, k)
+                one = result if form is LaneForm.SHARED else result[k] if form is LaneForm.APART else lane(result, k)
                 equal(one, wanted[k][i])
     return made
 

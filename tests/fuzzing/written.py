@@ -16,7 +16,7 @@ import numpy as np
 from dy2st.dtypes import bool_
 from dy2st.errors import Dy2stError
 from dy2st.ir.builder import Builder
-from dy2st.ir.checker.joining import changed, same_kind
+from dy2st.ir.checker.type_join import changed, same_kind
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import (

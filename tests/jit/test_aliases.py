@@ -130,7 +130,7 @@ def test_a_fault_of_the_converter_is_not_the_users_exception(monkeypatch: pytest
     def broken(t: object) -> object:
         return {}["no such entry"]
 
-    monkeypatch.setattr("dy2st.runtime.tracer.control_flow.conditional.encode", lambda trace, x, t: broken(t))
+    monkeypatch.setattr("dy2st.runtime.tracer.control_flow.conditional.flatten", lambda trace, x, t: broken(t))
     broken.__globals__["__name__"], name = abstract.__name__, broken.__globals__["__name__"]
     try:
         with pytest.raises(TraceError, match="which is a fault of dy2st: KeyError: 'no such entry'"):

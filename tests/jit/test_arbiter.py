@@ -28,7 +28,7 @@ def test_a_fault_of_the_trace_runs_the_function_eagerly(monkeypatch: pytest.Monk
         calls.append(1)
         return x * 2
 
-    monkeypatch.setattr(tracing, "output_template", broken)
+    monkeypatch.setattr(tracing, "output_aval", broken)
     with pytest.warns(FallbackWarning, match=r"a fault of dy2st: KeyError: 'no such entry'(.|\n)*please report it"):
         assert f(paddle.to_tensor([1.0])).tolist() == [2.0]
     assert calls == [1]
@@ -47,7 +47,7 @@ def test_a_fault_names_the_function_where_no_line_is_known(monkeypatch: pytest.M
 
     refuse = types.FunctionType(_refuse.__code__, {"TraceError": TraceError, "__name__": "dy2st.nowhere"})
     refused = types.FunctionType(refused.__code__, {"__name__": "dy2st.nowhere"}, closure=refused.__closure__)
-    monkeypatch.setattr(tracing, "output_template", refused)
+    monkeypatch.setattr(tracing, "output_aval", refused)
     with pytest.raises(TraceError, match=rf"this cannot be\n  at {__file__}:{f.__code__.co_firstlineno}"):
         paddle.jit.to_static(f, full_graph=True)(paddle.to_tensor([1.0]))
 

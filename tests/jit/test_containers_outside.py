@@ -135,15 +135,15 @@ def test_a_setter_of_a_property_is_converted():
     class Net(paddle.nn.Layer):
         def __init__(self):
             super().__init__()
-            self.kept = 1.0
+            self.cached = 1.0
 
         @property
         def scale(self):
-            return self.kept
+            return self.cached
 
         @scale.setter
         def scale(self, value):
-            self.kept = value
+            self.cached = value
 
         def forward(self, x):
             self.scale = self.scale * 2

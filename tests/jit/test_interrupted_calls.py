@@ -160,7 +160,7 @@ def test_a_signal_while_a_function_is_traced_arrives(handler: Any, monkeypatch: 
     handler(raising)
     net, x = Net(), paddle.ones([2])
     before = net.w.numpy().copy()
-    monkeypatch.setattr(tracing, "output_template", interrupted)
+    monkeypatch.setattr(tracing, "output_aval", interrupted)
     with pytest.raises(TimeoutError, match="over time"):
         net(x)
     assert current().trace is None

@@ -66,13 +66,13 @@ def test_code_of_a_long_program_is_cut_into_blocks(monkeypatch):
     static, _ = traced(written(["x = x[1:]"] * 100), X)
     program = static.concrete_program.main_program
     longest = []
-    text = function_builder.Function.text
+    text = function_builder.LLVMFunction.text
 
     def measured(self):
         longest.append(max(len(part.splitlines()) for part in text(self).split(":\n")))
         return text(self)
 
-    monkeypatch.setattr(function_builder.Function, "text", measured)
+    monkeypatch.setattr(function_builder.LLVMFunction, "text", measured)
     np.testing.assert_array_equal(NativePlan(program).run([X])[0], compile_plan(program).run([X])[0])
     assert 50 < max(longest) < 400
 

@@ -144,7 +144,7 @@ def test_a_while_that_no_test_ends_while_it_is_traced(monkeypatch):
         except IndexError:
             return at
 
-    monkeypatch.setattr(loop_statement, "MOST_TURNS", 100)
+    monkeypatch.setattr(loop_statement, "MOST_ITERATIONS", 100)
     with pytest.raises(StructureError, match="recorded operations for 100 turns and its test is still a Python value"):
         refused(f, tensor(1, 2))
 

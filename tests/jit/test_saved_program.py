@@ -13,15 +13,15 @@ import pytest
 import dy2st as paddle
 from dy2st.errors import FileFormatError
 from dy2st.files import program_file
-from dy2st.jit.guards.call_signature import Branch, Fixed, Leaf
+from dy2st.jit.guards.call_signature import ContainerNode, InputLeaf, StaticLeaf
 from dy2st.jit.serialization.argument_schema import signature_from_json, signature_to_json, tree_from_json, tree_to_json
 from dy2st.jit.serialization.output_schema import (
     MAX_DEPTH,
     NotSaveable,
+    aval_from_json,
+    aval_to_json,
     constant_from_json,
     constant_to_json,
-    template_from_json,
-    template_to_json,
 )
 from dy2st.runtime.tracer.values.abstract import Const, Items, ListOf, NewList, Number, OneOf, Unset
 from tests.jit.saved_models import X, refiner
@@ -172,7 +172,7 @@ def test_anything_in_any_place_of_the_metadata(content: Any, tmp_path: Path, see
 
 
 # ---- templates and constants -----------------------------------------------------------------------------------------
-F = template_from_json({"tensor": ["float32[N, 4]", False]}, "a test")
+F = aval_from_json({"tensor": ["float32[N, 4]", False]}, "a test")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ F = template_from_json({"tensor": ["float32[N, 4]", False]}, "a test")
     ],
 )  # fmt: skip
 def test_templates_come_back(template: Any) -> None:
-    assert template_from_json(template_to_json(template, "it"), "it") == template
+    assert aval_from_json(aval_to_json(template, "it"), "it") == template
 
 
 @pytest.mark.parametrize(
@@ -208,12 +208,12 @@ def test_templates_come_back(template: Any) -> None:
 )
 def test_templates_that_are_none(data: Any, message: str) -> None:
     with pytest.raises(FileFormatError, match=message):
-        template_from_json(data, "here")
+        aval_from_json(data, "here")
 
 
 def test_types_nested_too_deep() -> None:
     with pytest.raises(FileFormatError, match=f"nested more than {MAX_DEPTH} deep"):
-        template_from_json(nested(MAX_DEPTH + 1), "here")
+        aval_from_json(nested(MAX_DEPTH + 1), "here")
 
 
 @pytest.mark.parametrize("x", [None, True, 3, "s", 2.5, float("inf"), [1, (2, None)], {"a": [1]}, paddle.float64])
@@ -246,5 +246,9 @@ def test_a_default_that_no_file_holds_must_be_given() -> None:
 
 
 def test_trees_come_back() -> None:
-    tree = Branch(list, [Leaf(0), Branch(dict, [Leaf(1), Fixed("s")], ["a", 3]), Branch(tuple, [], None)], None)
+    tree = ContainerNode(
+        list,
+        [InputLeaf(0), ContainerNode(dict, [InputLeaf(1), StaticLeaf("s")], ["a", 3]), ContainerNode(tuple, [], None)],
+        None,
+    )
     assert tree_from_json(tree_to_json(tree, "x"), 2, "x") == tree

@@ -17,7 +17,7 @@ from dy2st.errors import Mismatch
 from dy2st.ir.opdef import lookup
 from dy2st.jit import static_function
 from dy2st.jit.verifying import Verification
-from dy2st.jit.verifying.culprits import Call
+from dy2st.jit.verifying.culprits import RepeatableCall
 from dy2st.runtime.eager import dispatch
 from dy2st.runtime.executor import executable
 
@@ -366,16 +366,16 @@ def counted(x: Any, n: Any) -> Any:
 
 def test_later_calls_have_other_values(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[list[float], int]] = []
-    run = Call.static
+    run = RepeatableCall.static
 
-    def spoiled(self: Call) -> Any:
+    def spoiled(self: RepeatableCall) -> Any:
         x, n = self.inputs
         seen.append((x.tolist(), int(n)))
         return run(self) * (1 if int(n) == 3 else 2)
 
     x, n = paddle.to_tensor([1.0, 2.0, 3.0]), paddle.to_tensor(3)
     assert paddle.jit.verify(counted, x, n, calls=4)
-    monkeypatch.setattr(Call, "static", spoiled)
+    monkeypatch.setattr(RepeatableCall, "static", spoiled)
     assert paddle.jit.verify(counted, x, n)
     found = paddle.jit.verify(counted, x, n, calls=3)
     assert "of the third call " in str(found)
@@ -396,16 +396,16 @@ def chaotic(x: Any) -> Any:
 
 
 def test_rounding_that_the_function_amplifies_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Call.static
+    run = RepeatableCall.static
 
-    def rounded(self: Call) -> Any:
+    def rounded(self: RepeatableCall) -> Any:
         (x,) = self.inputs
         x[...] = x * (1 + 2e-7)
         return run(self)
 
     x = paddle.to_tensor(np.linspace(0.1, 0.9, 8, dtype="float32"))
-    monkeypatch.setattr(Call, "static", rounded)
+    monkeypatch.setattr(RepeatableCall, "static", rounded)
     assert paddle.jit.verify(chaotic, x, gradients=False).agrees
     assert not paddle.jit.verify(chaotic, x, gradients=False, rtol=1e-4, atol=1e-4)
-    monkeypatch.setattr(Call, "static", lambda self: run(self) + 20)
+    monkeypatch.setattr(RepeatableCall, "static", lambda self: run(self) + 20)
     assert not paddle.jit.verify(chaotic, x, gradients=False)

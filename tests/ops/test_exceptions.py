@@ -5,7 +5,7 @@ import pytest
 
 import dy2st.ops  # noqa: F401  fills the registry
 from dy2st.autodiff.programs import fresh_names
-from dy2st.autodiff.unwinding import has_attempts, unwound
+from dy2st.autodiff.try_to_cond import has_attempts, unwound
 from dy2st.errors import InvalidProgram
 from dy2st.ir.equality import structurally_equal
 from dy2st.ir.parser import parse

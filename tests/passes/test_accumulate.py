@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from dy2st.passes.lowering.matmul_accumulate import AccumulateProducts
+from dy2st.passes.lowering.matmul_accumulate import MatmulAccumulate
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, program, stays
 
-ACCUMULATE = AccumulateProducts()
+ACCUMULATE = MatmulAccumulate()
 PLAIN = "{transpose_x=true, transpose_y=false}"
 LOOP = """%n: int, %x: float32[N, M], %y: float32[N, K], %w: float32[4, K]
         %out: float32[4, K] = counted_while(%n, %w, %x, %y) {{carried=1, reverse=false}} {{

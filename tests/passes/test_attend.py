@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from dy2st.passes import optimise
-from dy2st.passes.simplify.fuse_attention import Attend, bring_together
+from dy2st.passes.simplify.fuse_attention import FuseAttention, bring_together
 from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.texts import becomes, program, stays
 
-ATTEND = Attend()
+ATTEND = FuseAttention()
 PLAIN = """
 func main(%q: float32[B, N, 4], %k: float32[B, M, 4], %v: float32[B, M, 2]) {
   %s: float32[B, N, M] = matmul(%q, %k) {transpose_x=false, transpose_y=true}

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.loops.peel_optional_cotangents import BeginOptionals
+from dy2st.passes.loops.peel_optional_cotangents import PeelOptionalCotangents
 from tests.passes.texts import becomes, stays
 
-BEGIN = BeginOptionals()
+BEGIN = PeelOptionalCotangents()
 OPTIONAL = "variant<unset | float32[N]>"
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.simplify.select_to_cond import BranchOnScalars
+from dy2st.passes.simplify.select_to_cond import SelectToCond
 from dy2st.runtime.backends.cpu.lowering import prepared
 from tests.passes.texts import becomes, stays
 
-BRANCH = BranchOnScalars()
+BRANCH = SelectToCond()
 PLAIN = "{transpose_x=false, transpose_y=false}"
 HEAD = """%p: bool[], %x: float32[2, 2], %w: float32[2, 2], %y: float32[2, 2]
 %q: bool[2, 2] = broadcast(%p) {shape=(2, 2)}

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.lowering.push_slice_up import CutOperands
+from dy2st.passes.lowering.push_slice_up import PushSliceUp
 from dy2st.runtime.backends.cpu.lowering import prepared
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, stays
 
-CUT = CutOperands()
+CUT = PushSliceUp()
 HEAD = "%p: float32[N, 6], %q: float32[N, 6], %b: float32[6]\n"
 ALL = '("slice", none, none, none)'
 LEFT, RIGHT = f'{{spec=({ALL}, ("slice", none, 2, none))}}', f'{{spec=({ALL}, ("slice", 2, none, none))}}'

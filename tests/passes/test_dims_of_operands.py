@@ -5,7 +5,7 @@ import pytest
 
 from dy2st.passes.lowering.dims_of_operands import DimsOfOperands
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.lowering import prepared
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
@@ -52,7 +52,7 @@ def test_what_needs_the_extent_shares_the_nest(size: int, rng: np.random.Generat
         %k: float32[N] = random_bernoulli(%seed, %draw, %p)
         %y: float32[N] = mul(%a, %k)
         return %y""")
-    (nest,) = (s for s in schedule(prepared(p).block) if isinstance(s, Group))
+    (nest,) = (s for s in schedule(prepared(p).block) if isinstance(s, FusedGroup))
     assert [o.name for o in nest.members] == ["relu", "full", "random_bernoulli", "mul"]
     given = [rng.normal(size=size).astype("float32"), 3, 4]
     assert NativePlan(p).run(given)[0].tobytes() == compile_plan(p).run(given)[0].tobytes()

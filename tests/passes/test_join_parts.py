@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.lowering.pad_add_to_concat import JoinParts
+from dy2st.passes.lowering.pad_add_to_concat import PadAddToConcat
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, program, stays
 
-JOIN = JoinParts()
+JOIN = PadAddToConcat()
 BOTH = '{spec=(("slice", none, none, none), ("slice", %s, %s, none))}'
 LATER, FIRST = BOTH % (3, "none"), BOTH % ("none", 3)
 

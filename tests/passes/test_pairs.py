@@ -7,13 +7,13 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
 from dy2st.ops.core.base import Sample
-from dy2st.passes.lowering.complex_to_pairs import Pairs
+from dy2st.passes.lowering.complex_to_pairs import ComplexToPairs
 from dy2st.passes.simplify.dce import RemoveDeadCode
 from dy2st.runtime.interpreter.reference import evaluate
 from tests.ops.test_registry import built
 from tests.passes.texts import becomes, program, stays
 
-PAIRS = Pairs()
+PAIRS = ComplexToPairs()
 
 
 def c(*shape):

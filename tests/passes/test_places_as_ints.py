@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.lowering.bool_indices_to_int import PlacesAsInts
+from dy2st.passes.lowering.bool_indices_to_int import BoolIndicesToInt
 from tests.passes.texts import becomes, stays
 
 
 def test_a_bool_becomes_an_int_once() -> None:
     becomes(
-        PlacesAsInts(),
+        BoolIndicesToInt(),
         """%x: float32[N], %flag: bool
         %l: list<float32[N]> = list_new(%x, %x) {type=!list<float32[N]>}
         %y: float32[N] = list_get(%l, %flag)
@@ -29,7 +29,7 @@ def test_a_bool_becomes_an_int_once() -> None:
 
 def test_a_bool_that_is_an_element_stays() -> None:
     stays(
-        PlacesAsInts(),
+        BoolIndicesToInt(),
         """%flag: bool, %i: int
         %l: list<bool> = list_new(%flag, %flag) {type=!list<bool>}
         %m: list<bool> = list_set(%l, %i, %flag)

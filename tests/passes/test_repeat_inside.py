@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from dy2st.passes.loops.sink_broadcasts import RepeatInside
+from dy2st.passes.loops.sink_broadcasts import SinkBroadcasts
 from dy2st.runtime.backends.cpu.lowering import prepared
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, program, stays
 
-REPEAT = RepeatInside()
+REPEAT = SinkBroadcasts()
 ARGUMENTS = "%x: float32[32], %r: float32[], %k: int, %p: bool[]"
 REPEATED = "%c: float32[32] = broadcast(%r) {shape=(32,)}"
 LOOP = """%y: float32[32] = counted_while(%k, %x, %c) {carried=1, reverse=false} {

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.loops.split_matmul import SplitProducts
+from dy2st.passes.loops.split_matmul import SplitMatmul
 from dy2st.runtime.backends.cpu.lowering import prepared
-from dy2st.runtime.backends.cpu.shape_specialization import Versions
+from dy2st.runtime.backends.cpu.shape_specialization import ShapeSpecializations
 from dy2st.runtime.interpreter.reference import evaluate
 from tests.in_threads import in_threads
 from tests.passes.texts import becomes, program, stays
 
-SPLIT = SplitProducts()
+SPLIT = SplitMatmul()
 PLAIN = "{transpose_x=false, transpose_y=false}"
 
 
@@ -209,7 +209,7 @@ def test_code_is_made_of_products_that_were_cut(function: Callable[..., Any]) ->
         static(*arrays(3))
     program = static.concrete_program
     inputs = [x._payload for x in [*arrays(3), *program.parameters]]
-    plan = Versions(program.compiled.optimised).version(inputs[: len(program.main_program.block.arguments)])
+    plan = ShapeSpecializations(program.compiled.optimised).version(inputs[: len(program.main_program.block.arguments)])
     names = [o.op.name for o in prepared(plan.program).walk()]
     assert "concat" not in names
     assert names.count("matmul") > [o.op.name for o in prepared(plan.program, strict=True).walk()].count("matmul")

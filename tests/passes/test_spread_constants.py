@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from dy2st.passes.lowering.broadcast_constants import SpreadConstants
+from dy2st.passes.lowering.broadcast_constants import BroadcastConstants
 from dy2st.runtime.backends.cpu.lowering import prepared
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, program, stays
 
-SPREAD = SpreadConstants()
+SPREAD = BroadcastConstants()
 
 
 def constant(name: str, *numbers: str, dtype: str = "float32") -> str:

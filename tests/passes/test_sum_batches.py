@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.passes.lowering.batched_wgrad import SumBatches
+from dy2st.passes.lowering.batched_wgrad import BatchedWeightGradient
 from dy2st.runtime.backends.cpu.lowering import prepared
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.passes.texts import becomes, stays
 
-SUM = SumBatches()
+SUM = BatchedWeightGradient()
 PLAIN = "{transpose_x=true, transpose_y=false}"
 HEAD = "%x: float32[B, T, M], %y: float32[B, T, N], %m: int(M), %n: int(N)\n"
 TOTAL = "%s: float32[M, N] = sum_to(%p, %m, %n) {shape=(none, none)}\nreturn %s"

@@ -7,13 +7,13 @@ import pytest
 
 import dy2st as paddle
 from dy2st.passes import run_pipeline
-from dy2st.passes.loops.rematerialize import ReadTapesLess
+from dy2st.passes.loops.rematerialize import Rematerialize
 from dy2st.passes.pipelines import optimise
 from dy2st.passes.simplify.dce import RemoveDeadCode
 from dy2st.runtime.interpreter.reference import evaluate
 from tests.passes.texts import becomes, program, stays
 
-TAPES = ReadTapesLess()
+TAPES = Rematerialize()
 
 
 def loops(

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.tracer.effects.alias_analysis import Aliases
+from dy2st.runtime.tracer.effects.alias_analysis import AliasAnalysis
 
 COUNT = 12
 
@@ -13,7 +13,7 @@ COUNT = 12
 @pytest.mark.parametrize("seed", range(20))
 def test_tensors_that_may_be_one_form_groups(seed):
     chosen = random.Random(seed)
-    tensors, aliases = [paddle.ones([1]) for _ in range(COUNT)], Aliases()
+    tensors, aliases = [paddle.ones([1]) for _ in range(COUNT)], AliasAnalysis()
     want = [{i} for i in range(COUNT)]
     for _ in range(chosen.randint(1, 14)):
         some = [chosen.randrange(COUNT) for _ in range(chosen.randint(1, 4))]

@@ -15,7 +15,7 @@ from dy2st.runtime.aot_cache import artifacts
 from dy2st.runtime.backends.cpu import shape_specialization
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.executor import tiering
-from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.interpreter.planned import Plan, compile_plan
 from tests.in_threads import in_threads
 from tests.runtime.programs import WANT, X, counting, looping, program_of, straight
@@ -30,12 +30,12 @@ def folder(tmp_path, monkeypatch):
 
 
 def backend_of(native_code_for):
-    return SimpleNamespace(native_code_for=native_code_for, kept_code=shape_specialization.kept_code)
+    return SimpleNamespace(native_code_for=native_code_for, cached_code=shape_specialization.cached_code)
 
 
 # ---- when ----------------------------------------------------------------------------------------------------------
 def test_straight_code_runs_on_the_interpreter_first_and_natively_from_the_second_run_on():
-    runner = Automatic(program_of(straight, X))
+    runner = TieredProgram(program_of(straight, X))
     runner.run([X])
     assert runner.native is None
     assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
@@ -46,25 +46,25 @@ def test_straight_code_runs_on_the_interpreter_first_and_natively_from_the_secon
 def test_code_that_was_kept_makes_the_first_run(quick):
     program = program_of(straight, X)
     shape_specialization.native_code(program, [X], quick=quick)
-    runner = Automatic(program)
+    runner = TieredProgram(program)
     assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
-    assert runner.report().kept == 1
+    assert runner.report().cached == 1
     assert runner.native.is_quick == quick
     for _ in range(2):
         runner.run([X])
-    runner.settle()
+    runner.finish_compiling()
     assert not runner.native.is_quick
 
 
 def test_nothing_is_looked_for_where_nothing_can_be_kept(monkeypatch):
     looked = []
     monkeypatch.setattr(artifacts, "_state", artifacts._State())
-    monkeypatch.setattr(shape_specialization, "kept_code", lambda *_: looked.append(1))
+    monkeypatch.setattr(shape_specialization, "cached_code", lambda *_: looked.append(1))
     for _ in range(2):
-        Automatic(program_of(straight, X)).run([X])
+        TieredProgram(program_of(straight, X)).run([X])
     assert looked == []
     shape_specialization.native_code(program_of(counting(2), X), [X])
-    Automatic(program_of(straight, X)).run([X])
+    TieredProgram(program_of(straight, X)).run([X])
     assert looked == [1]
 
 
@@ -74,29 +74,29 @@ def test_code_that_was_kept_for_other_extents_leaves_the_first_run_to_the_interp
 
     program = program_of(f, X, X)
     shape_specialization.native_code(program, [X, X])
-    runner, row = Automatic(program), X[:1]
+    runner, row = TieredProgram(program), X[:1]
     np.testing.assert_allclose(runner.run([X, row])[0], np.tanh(X * row), rtol=1e-5)
     assert runner.native is None
     runner.run([X, row])
     assert runner.report().versions == 1
-    again = Automatic(program)
+    again = TieredProgram(program)
     np.testing.assert_allclose(again.run([X, X])[0], np.tanh(X * X), rtol=1e-5)
     np.testing.assert_allclose(again.run([X, row])[0], np.tanh(X * row), rtol=1e-5)
-    assert (again.report().versions, again.report().kept) == (2, 2)
+    assert (again.report().versions, again.report().cached) == (2, 2)
 
 
 def test_without_a_folder_the_interpreter_makes_the_first_run(monkeypatch):
     monkeypatch.setenv("DY2ST_CACHE_DIR", "")
     program = program_of(straight, X)
     shape_specialization.native_code(program, [X])
-    runner = Automatic(program)
+    runner = TieredProgram(program)
     runner.run([X])
     assert runner.native is None
 
 
 @pytest.mark.parametrize("function", [straight, looping])
 def test_code_made_in_a_hurry_is_made_anew_beside_when_it_runs_again(function):
-    runner = Automatic(program_of(function, X))
+    runner = TieredProgram(program_of(function, X))
     while runner.native is None:
         runner.run([X])
     (plan,) = runner.native.plans
@@ -104,7 +104,7 @@ def test_code_made_in_a_hurry_is_made_anew_beside_when_it_runs_again(function):
     assert runner._job is None
     hurried, want = plan.call, runner.native.run([X])[0]
     runner.run([X])
-    runner.settle()
+    runner.finish_compiling()
     assert not runner.native.is_quick
     assert plan.call is not hurried
     assert runner.run([X])[0].tobytes() == want.tobytes()
@@ -113,7 +113,7 @@ def test_code_made_in_a_hurry_is_made_anew_beside_when_it_runs_again(function):
 def test_better_code_of_an_earlier_process_is_not_made_again():
     program = program_of(looping, X)
     shape_specialization.native_code(program, [X])
-    runner = Automatic(program)
+    runner = TieredProgram(program)
     runner.run([X])
     assert not runner.native.is_quick
     runner.run([X])
@@ -121,7 +121,7 @@ def test_better_code_of_an_earlier_process_is_not_made_again():
 
 
 def test_a_loop_of_unknown_length_is_native_before_it_runs():
-    runner = Automatic(program_of(looping, X))
+    runner = TieredProgram(program_of(looping, X))
     runner.run([X])
     assert runner.native is not None
 
@@ -129,7 +129,7 @@ def test_a_loop_of_unknown_length_is_native_before_it_runs():
 @pytest.mark.parametrize(("turns", "at_once"), [(3, False), (100_000, True)])
 def test_a_loop_of_known_length_is_native_at_once_where_it_is_long(turns, at_once):
     program = program_of(counting(turns), X)
-    runner = Automatic(program)
+    runner = TieredProgram(program)
     assert isinstance(runner._next([X]), Plan) != at_once
 
 
@@ -144,27 +144,27 @@ def up_to_rows(x):
 @pytest.mark.parametrize(("rows", "at_once"), [(10, False), (100_000, True)])
 def test_a_loop_up_to_an_extent_is_native_at_once_where_it_is_long(rows, at_once):
     program = optimise(program_of(up_to_rows, X))
-    assert isinstance(Automatic(program)._next([np.zeros((rows, 1), "float32")]), Plan) != at_once
+    assert isinstance(TieredProgram(program)._next([np.zeros((rows, 1), "float32")]), Plan) != at_once
 
 
 def test_native_code_of_a_loop_is_made_beside_once_it_has_run(monkeypatch):
     monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
     x = np.linspace(-1, 1, 3000, dtype="float32").reshape(600, 5)
-    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    runner = TieredProgram(optimise(program_of(up_to_rows, X)))
     first = runner.run([x])[0]
     assert runner.native is None
-    runner.settle()
+    runner.finish_compiling()
     made = runner._making()
     np.testing.assert_allclose(runner.run([x])[0], first, rtol=1e-3)
     assert runner.native is made
     runner.run([x])
-    runner.settle()
+    runner.finish_compiling()
     assert not made.is_quick
 
 
 def test_native_code_made_beside_runs_other_extents(monkeypatch):
     monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
-    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    runner = TieredProgram(optimise(program_of(up_to_rows, X)))
     for rows in (600, 0, 3, 601):
         x = np.linspace(-1, 1, rows * 5, dtype="float32").reshape(rows, 5)
         want = compile_plan(runner.program).run([x])[0]
@@ -174,7 +174,7 @@ def test_native_code_made_beside_runs_other_extents(monkeypatch):
 def test_threads_that_run_again_meanwhile_wait_for_one_native_code(monkeypatch):
     monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
     x = np.linspace(-1, 1, 3000, dtype="float32").reshape(600, 5)
-    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    runner = TieredProgram(optimise(program_of(up_to_rows, X)))
     want, made = runner.run([x])[0], []
 
     def work():
@@ -187,14 +187,14 @@ def test_threads_that_run_again_meanwhile_wait_for_one_native_code(monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    runner.settle()
+    runner.finish_compiling()
     assert len(made) == 4
     assert set(map(id, made)) == {id(runner.native)}
 
 
 def test_with_one_cpu_nothing_is_made_beside(monkeypatch):
     monkeypatch.setattr(tiering, "usable_cpus", lambda: 1)
-    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    runner = TieredProgram(optimise(program_of(up_to_rows, X)))
     runner.run([np.zeros((600, 5), "float32")])
     assert runner._job is None
     runner.run([np.zeros((600, 5), "float32")])
@@ -204,7 +204,7 @@ def test_with_one_cpu_nothing_is_made_beside(monkeypatch):
 def test_what_takes_long_to_make_is_made_for_the_second_run(monkeypatch):
     monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
     monkeypatch.setattr(tiering, "_LONG_TO_MAKE", 0.0)
-    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    runner = TieredProgram(optimise(program_of(up_to_rows, X)))
     runner.run([np.zeros((600, 5), "float32")])
     assert runner._job is None
     runner.run([np.zeros((600, 5), "float32")])
@@ -217,10 +217,10 @@ def test_an_error_of_code_made_beside_is_that_of_the_next_run(monkeypatch):
 
     monkeypatch.setattr(tiering, "usable_cpus", lambda: 2)
     monkeypatch.setattr(tiering, "_BACKEND", backend_of(broken))
-    runner = Automatic(optimise(program_of(up_to_rows, X)))
+    runner = TieredProgram(optimise(program_of(up_to_rows, X)))
     x = np.zeros((600, 5), "float32")
     want = runner.run([x])[0]
-    runner.settle()
+    runner.finish_compiling()
     with pytest.warns(RuntimeWarning, match="no native code could be made of it: KeyError: 'no rule'"):
         assert runner.run([x])[0].tobytes() == want.tobytes()
 
@@ -233,7 +233,7 @@ def test_a_run_that_raises_leaves_the_code_to_the_next():
             x, t = x + 1, t + 1
         return x
 
-    runner = Automatic(optimise(program_of(late, np.full((2, 3), -9, "float32"))))
+    runner = TieredProgram(optimise(program_of(late, np.full((2, 3), -9, "float32"))))
     for _ in range(3):
         with pytest.raises(AssertionError):
             runner.run([np.zeros((600, 5), "float32")])
@@ -241,7 +241,7 @@ def test_a_run_that_raises_leaves_the_code_to_the_next():
 
 
 def test_always_is_at_once():
-    runner = Automatic(program_of(straight, X), always=True)
+    runner = TieredProgram(program_of(straight, X), always=True)
     runner.run([X])
     assert runner.native is not None
     assert not runner.native.is_quick
@@ -249,8 +249,8 @@ def test_always_is_at_once():
 
 def test_many_elements_of_a_slow_op_are_native_at_once():
     program = program_of(paddle.erf, X)
-    assert isinstance(Automatic(program)._next([X]), Plan)
-    assert not isinstance(Automatic(program)._next([np.ones((1000, 1000), "float32")]), Plan)
+    assert isinstance(TieredProgram(program)._next([X]), Plan)
+    assert not isinstance(TieredProgram(program)._next([np.ones((1000, 1000), "float32")]), Plan)
 
 
 # ---- what goes wrong -----------------------------------------------------------------------------------------------
@@ -261,10 +261,10 @@ def test_an_error_of_the_thread_beside_is_shown_and_runs_go_on(monkeypatch):
     shown = []
     monkeypatch.setattr(threading, "excepthook", shown.append)
     monkeypatch.setattr(NativePlan, "improve", fail)
-    runner = Automatic(program_of(straight, X))
+    runner = TieredProgram(program_of(straight, X))
     for _ in range(3):
         runner.run([X])
-    runner.settle()
+    runner.finish_compiling()
     assert [str(one.exc_value) for one in shown] == ["no rule gave that"]
     assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
 
@@ -273,15 +273,15 @@ def test_without_a_thread_the_hurried_code_goes_on(monkeypatch):
     def none_left(function):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(tiering, "Job", none_left)
-    runner = Automatic(program_of(straight, X))
+    monkeypatch.setattr(tiering, "BackgroundJob", none_left)
+    runner = TieredProgram(program_of(straight, X))
     for _ in range(4):
         assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
     assert runner.native.is_quick
 
 
 def test_many_threads_get_one_native_code():
-    runner = Automatic(program_of(straight, X))
+    runner = TieredProgram(program_of(straight, X))
     wrong = []
 
     def work():
@@ -290,7 +290,7 @@ def test_many_threads_get_one_native_code():
                 wrong.append(1)
 
     in_threads(*[work] * 8)
-    runner.settle()
+    runner.finish_compiling()
     runner.run([X])
     assert wrong == []
     assert runner.native is not None
@@ -322,8 +322,8 @@ def test_another_module_that_cannot_be_loaded_is_no_missing_llvmlite(monkeypatch
 
     monkeypatch.setattr(tiering, "_BACKEND", backend_of(broken))
     with pytest.raises(ImportError, match="cannot import name 'part'"):
-        Automatic(program_of(straight, X), always=True).run([X])
-    runner = Automatic(program_of(straight, X))
+        TieredProgram(program_of(straight, X), always=True).run([X])
+    runner = TieredProgram(program_of(straight, X))
     runner.run([X])
     with pytest.warns(RuntimeWarning, match="no native code could be made of it: ImportError: cannot import name"):
         runner.run([X])
@@ -334,10 +334,10 @@ def test_a_program_that_cannot_be_made_native_still_runs(monkeypatch):
         raise KeyError("no rule")
 
     monkeypatch.setattr(tiering, "_BACKEND", backend_of(broken))
-    runner = Automatic(program_of(straight, X))
+    runner = TieredProgram(program_of(straight, X))
     runner.run([X])
     with pytest.warns(RuntimeWarning, match="no native code could be made of it: KeyError: 'no rule'"):
         assert runner.run([X])[0] == pytest.approx(WANT, rel=1e-5)
     assert isinstance(runner._chosen, Plan)
     with pytest.raises(KeyError, match="no rule"):
-        Automatic(runner.program, always=True).run([X])
+        TieredProgram(runner.program, always=True).run([X])

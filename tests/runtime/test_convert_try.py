@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.tracer.control_flow.try_except import Attempt
+from dy2st.runtime.tracer.control_flow.try_except import TracedTry
 
 HANDLERS = ("except KeyError:", "except ValueError:", "finally:", "except (KeyError, ValueError):")
 
@@ -37,13 +37,13 @@ def test_nested_tries_do_not_double_what_is_traced(
     handler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[int] = []
-    before = Attempt.__init__
+    before = TracedTry.__init__
 
     def counted(self: Any, *args: Any) -> None:
         started.append(1)
         before(self, *args)
 
-    monkeypatch.setattr(Attempt, "__init__", counted)
+    monkeypatch.setattr(TracedTry, "__init__", counted)
     counts = []
     for levels in (4, 8):
         function = nested(tmp_path / f"nested_{levels}.py", levels, handler)

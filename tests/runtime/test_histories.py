@@ -4,7 +4,7 @@ import pytest
 
 from dy2st.ir.parser import parse
 from dy2st.ir.program import Block, Value
-from dy2st.runtime.tracer.recording.gradient_history import Histories
+from dy2st.runtime.tracer.recording.gradient_history import GradientHistories
 
 LOOP = """
 %out: {t} = counted_while(%n, {first}, %one) {{carried=1, reverse=false}} {{
@@ -15,12 +15,12 @@ LOOP = """
 }}"""
 
 
-def histories(body: str, flowing: str, freed: str) -> tuple[Histories, Value]:
+def histories(body: str, flowing: str, freed: str) -> tuple[GradientHistories, Value]:
     """Return the histories of a Program's values, of which some are named, and what it returns."""
     made = parse(f"program main\nfunc main(%n: int, %w: float32[], %one: float32[]) {{\n{body}\n}}\n").block
     named = {v.name: v for block in _blocks(made) for v in _values(block)}
     sets = [{named[name] for name in names.split()} for names in (flowing, freed)]
-    return Histories(made, *sets), made.results[0]
+    return GradientHistories(made, *sets), made.results[0]
 
 
 def _blocks(block: Block) -> list[Block]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.interpreter.memory_model import peak
 from tests.passes.texts import program
 
@@ -69,7 +69,7 @@ def test_a_report_of_the_interpreter_has_it():
 
     static = paddle.jit.to_static(f, full_graph=True)
     static(paddle.ones([1000]))
-    runner = Automatic(static.concrete_program.main_program)
+    runner = TieredProgram(static.concrete_program.main_program)
     runner.run([np.ones(1000, "float32")])
     assert runner.report().peak >= 2 * KB
     assert "operation by operation; about" in str(runner.report())

@@ -223,7 +223,7 @@ def test_a_kept_program_that_a_pass_has_changed_has_other_places():
 
 
 def test_a_name_that_no_program_has_is_refused():
-    with pytest.raises(AttributeError, match="'LateProgram' object has no attribute 'operations'"):
+    with pytest.raises(AttributeError, match="'LazyProgram' object has no attribute 'operations'"):
         _ = late()[0].operations
 
 
@@ -245,10 +245,10 @@ def test_a_damaged_answer_is_asked_for_again():
 
 _STEP = """
 import dy2st as paddle
-from dy2st.ir import packed
+from dy2st.ir import binary
 read = []
-functions = packed._Reader.functions
-packed._Reader.functions = lambda self, data: read.append(1) or functions(self, data)
+functions = binary._Reader.functions
+binary._Reader.functions = lambda self, data: read.append(1) or functions(self, data)
 paddle.seed(3)
 net = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.Tanh(), paddle.nn.Linear(8, 1))
 optimizer = paddle.optimizer.Adam(parameters=net.parameters())

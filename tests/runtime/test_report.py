@@ -7,7 +7,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.runtime.executor.report import Report
-from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.executor.tiering import TieredProgram
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +28,8 @@ def explained(function, *inputs):
         (Report(), "operation by operation"),
         (Report(versions=1, seconds=0.03, is_being_made=True), "native code, made in 30 ms; better code is being made"),
         (Report(versions=1, seconds=0.0123), "native code, made in 12 ms"),
-        (Report(versions=1, kept=1, seconds=0.002), "native code, kept from before, loaded in 2 ms"),
-        (Report(versions=3, kept=1, seconds=1.25), "native code in 3 versions, made or loaded in 1.2 s"),
+        (Report(versions=1, cached=1, seconds=0.002), "native code, kept from before, loaded in 2 ms"),
+        (Report(versions=3, cached=1, seconds=1.25), "native code in 3 versions, made or loaded in 1.2 s"),
         (
             Report(versions=1, host_calls=Counter(sort=2, print=1)),
             "native code, made in 0 ms; Python for print, 2 sort",
@@ -46,7 +46,7 @@ def test_explain_says_how_a_program_runs(rng):
     x = paddle.to_tensor(rng.normal(size=(50, 100)).astype("float32"))
     first = explained(lambda x: paddle.cumsum(paddle.exp(x).astype("float16"), axis=0), x)
     ((role, report),) = first.runs[0]
-    assert (role, report.versions, report.kept) == ("", 1, 0)
+    assert (role, report.versions, report.cached) == ("", 1, 0)
     assert report.host_calls == Counter(cumsum=1)
     assert "native code, made in" in str(first)
     assert "Python for cumsum" in str(first)
@@ -54,9 +54,9 @@ def test_explain_says_how_a_program_runs(rng):
 
 def test_explain_says_what_was_kept(rng):
     x = paddle.to_tensor(rng.normal(size=(50, 100)).astype("float32"))
-    for kept in (0, 1):
+    for cached in (0, 1):
         ((_, report),) = explained(lambda x: paddle.exp(x).sum(), x).runs[0]
-        assert report.kept == kept
+        assert report.cached == cached
 
 
 def test_explain_says_how_derivatives_run():
@@ -86,7 +86,7 @@ def test_the_most_memory_of_the_last_run():
     for n in (400, 100, 400):
         with paddle.no_grad():
             static(paddle.ones([n, n]))
-        runner = runner or Automatic(static.concrete_program.main_program, always=True)
+        runner = runner or TieredProgram(static.concrete_program.main_program, always=True)
         runner.run([np.ones((n, n), "float32")])
         peaks.append(runner.report().peak)
     assert peaks[0] == peaks[2]
@@ -104,7 +104,7 @@ def test_memory_of_lists_is_counted():
     static = paddle.jit.to_static(f, full_graph=True)
     with paddle.no_grad():
         static(paddle.ones([3, 1000]))
-    runner = Automatic(static.concrete_program.main_program, always=True)
+    runner = TieredProgram(static.concrete_program.main_program, always=True)
     runner.run([np.ones((20, 1000), "float32")])
     assert runner.report().peak >= 20 * 1000 * 4
 
@@ -114,7 +114,7 @@ def test_runs_that_the_interpreter_took_over_are_counted():
     with paddle.no_grad():
         static(paddle.ones([3]), 2)
         static(paddle.ones([3]), 3)
-    runner = Automatic(static.concrete_program.main_program, always=True)
+    runner = TieredProgram(static.concrete_program.main_program, always=True)
     x = np.ones(3, "float32")
     runner.run([x, 2])
     assert runner.report().elsewhere == 0

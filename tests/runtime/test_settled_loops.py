@@ -11,8 +11,8 @@ from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.location import Location
 from dy2st.runtime.aot_cache import disk_cache
 from dy2st.runtime.tracer.loops import loop_state_cache
-from dy2st.runtime.tracer.loops.loop_carried_state import Loop
-from dy2st.runtime.tracer.loops.loop_state_cache import Settled
+from dy2st.runtime.tracer.loops.loop_carried_state import TracedLoop
+from dy2st.runtime.tracer.loops.loop_state_cache import CachedLoopState
 from dy2st.runtime.tracer.values.abstract import Const, Items, ListOf, Number
 
 W = np.ones((2, 3), "float32")
@@ -28,8 +28,8 @@ def folder(tmp_path: Any, monkeypatch: Any) -> Any:
 def attempts(monkeypatch: Any) -> list[int]:
     """Return a list that grows by one for each trace of a body."""
     seen: list[int] = []
-    real = Loop._attempt
-    monkeypatch.setattr(Loop, "_attempt", lambda loop, *args: (seen.append(1), real(loop, *args))[1])
+    real = TracedLoop._attempt
+    monkeypatch.setattr(TracedLoop, "_attempt", lambda loop, *args: (seen.append(1), real(loop, *args))[1])
     return seen
 
 
@@ -102,9 +102,9 @@ def more_than_is_needed(monkeypatch):
 
     def kept(key, variables, seen):
         shape = seen(0, None).type.shape
-        return Settled({0: loop_state_cache._changed(seen(0, None), ("open", [True] * len(shape), True))}, 3)
+        return CachedLoopState({0: loop_state_cache._changed(seen(0, None), ("open", [True] * len(shape), True))}, 3)
 
-    monkeypatch.setattr(loop_state_cache, "kept", kept)
+    monkeypatch.setattr(loop_state_cache, "cached", kept)
 
 
 def test_what_a_loop_would_not_come_to_by_itself_is_not_taken(monkeypatch, attempts):
@@ -118,10 +118,10 @@ def test_what_a_loop_would_not_come_to_by_itself_is_not_taken(monkeypatch, attem
 
 def test_what_was_forgotten_is_neither_taken_nor_kept_again(attempts):
     before, first, _ = traced(counting, attempts)
-    real = loop_state_cache.kept
+    real = loop_state_cache.cached
     keys: list[str] = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(loop_state_cache, "kept", lambda key, *args: keys.append(key) or real(key, *args))
+        patched.setattr(loop_state_cache, "cached", lambda key, *args: keys.append(key) or real(key, *args))
         traced(counting, attempts)
     loop_state_cache.forget(keys[0])
     assert [traced(counting, attempts)[:2] for _ in range(2)] == [(before, first)] * 2
@@ -207,7 +207,7 @@ def picking(x):
 
 def test_a_number_that_the_body_needs_as_it_is(monkeypatch, attempts):
     _, first, results = traced(picking, attempts)
-    monkeypatch.setattr(loop_state_cache, "kept", lambda key, variables, seen: Settled({1: Number("int")}, 0))
+    monkeypatch.setattr(loop_state_cache, "cached", lambda key, variables, seen: CachedLoopState({1: Number("int")}, 0))
     _, again, same = traced(picking, attempts)
     assert again == first
     assert np.array_equal(results[0], same[0])
@@ -252,9 +252,9 @@ def test_loops_that_write_tensors_or_raise_are_traced_as_ever(function, attempts
 )
 def test_content_that_does_not_fit_is_as_good_as_nothing(content):
     disk_cache.write("0" * 64, marshal.dumps(content))
-    found = loop_state_cache.kept("0" * 64, {"x": 1}, lambda slot, owner: [Const(3)][slot])
+    found = loop_state_cache.cached("0" * 64, {"x": 1}, lambda slot, owner: [Const(3)][slot])
     assert found is not None
-    assert found.templates == {}
+    assert found.avals == {}
 
 
 def test_without_a_folder_nothing_stands_for_a_loop(monkeypatch):
@@ -312,21 +312,21 @@ def stale(*args):
 
 def test_an_error_in_the_turn_drops_what_was_kept(attempts, monkeypatch):
     _, first, _ = traced(counting, attempts)
-    monkeypatch.setattr(Settled, "is_confirmed", stale)
+    monkeypatch.setattr(CachedLoopState, "is_confirmed", stale)
     assert traced(counting, attempts)[1] == first
 
 
 def test_a_slot_that_the_loop_does_not_have_drops_what_was_kept(attempts, monkeypatch):
     _, first, _ = traced(counting, attempts)
-    monkeypatch.setattr(loop_state_cache, "kept", lambda *args: Settled({99: Number("int")}, 0))
+    monkeypatch.setattr(loop_state_cache, "cached", lambda *args: CachedLoopState({99: Number("int")}, 0))
     assert traced(counting, attempts)[1] == first
 
 
 def test_an_error_behind_the_loop_drops_what_was_kept(attempts, monkeypatch):
     count, first, _ = traced(counting, attempts)
-    real = Loop._finish
+    real = TracedLoop._finish
     with monkeypatch.context() as patched:
         finish = lambda loop, *args: (stale if loop.trace.loop_notes.used else real)(loop, *args)
-        patched.setattr(Loop, "_finish", finish)
+        patched.setattr(TracedLoop, "_finish", finish)
         assert traced(counting, attempts)[1] == first
     assert traced(counting, attempts)[:2] == (count, first)  # nothing is kept of it any more

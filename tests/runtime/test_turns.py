@@ -9,7 +9,7 @@ import dy2st as paddle
 from dy2st.ir.program import Program
 from dy2st.passes import optimise
 from dy2st.runtime.interpreter.cost_model import bindings
-from dy2st.runtime.interpreter.trip_count import Numbers
+from dy2st.runtime.interpreter.trip_count import KnownNumbers
 from tests.passes.texts import program
 from tests.runtime.programs import counting, looping, program_of
 
@@ -19,8 +19,8 @@ X = np.ones((2, 3), "float32")
 def turns(program: Program, *inputs) -> list[float]:
     """Return the most turns of each loop of the entry function, after all passes."""
     program = optimise(program)
-    numbers = Numbers(program, inputs, bindings(program, inputs))
-    return [numbers.turns(operation) for operation in program.block.operations if operation.op.is_loop]
+    numbers = KnownNumbers(program, inputs, bindings(program, inputs))
+    return [numbers.iterations(operation) for operation in program.block.operations if operation.op.is_loop]
 
 
 def up(x):

@@ -18,7 +18,7 @@ from dy2st.static.program import disable_static, enable_static
 
 
 def enabled() -> bool:
-    """Say whether operations run at once."""
+    """Return whether operations run at once."""
     return in_dynamic_mode()
 
 

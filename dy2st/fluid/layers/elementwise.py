@@ -100,10 +100,10 @@ def clip_by_norm(x: Any, max_norm: float, name: str | None = None) -> Tensor:
 
 
 def has_nan(x: Any) -> Tensor:
-    """Say whether any element is NaN."""
+    """Return whether any element is NaN."""
     return reduction.any(comparison.isnan(x))
 
 
 def has_inf(x: Any) -> Tensor:
-    """Say whether any element is infinite."""
+    """Return whether any element is infinite."""
     return reduction.any(comparison.isinf(x))

@@ -39,7 +39,7 @@ def get_default_dtype() -> str:
 
 
 def in_dynamic_mode() -> bool:
-    """Say whether operations run at once (also inside a trace of to_static); False under `enable_static`."""
+    """Return whether operations run at once (also inside a trace of to_static); False under `enable_static`."""
     return current().static is None
 
 

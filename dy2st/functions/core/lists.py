@@ -1,4 +1,6 @@
-"""What functions do with a Python list whose length only the run will tell: in a trace it is one value of list type."""
+"""What functions do with a Python list whose length is known only at run time: in a trace it is one value of list
+type.
+"""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _beside(t: DType, x: Any) -> DType:
 
 
 def understood(value: Any) -> bool:
-    """Say whether `value` can stand beside a tensor: a tensor, number, NumPy number or array."""
+    """Return whether `value` can stand beside a tensor: a tensor, number, NumPy number or array."""
     return isinstance(value, (Tensor, *NUMBERS, np.ndarray, np.generic))
 
 

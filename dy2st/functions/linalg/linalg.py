@@ -69,7 +69,7 @@ def one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def same_extents(a: list[Any], b: list[Any]) -> bool:
-    """Say whether two shapes are known to be the same."""
+    """Return whether two shapes are known to be the same."""
     return len(a) == len(b) and all(type(p) is type(q) is int and p == q for p, q in zip(a, b, strict=True))
 
 
@@ -307,7 +307,7 @@ def _cross_over_first(x: Tensor, y: Tensor, start: int = 0) -> Tensor:
         raise ValueError(f"cross needs an axis of extent 3, not {x.shape}")
     first, trace = found[0], current().trace
     extent = x.shape[first]
-    if isinstance(extent, int) or len(found) == 1:  # the one that only the run tells must be the one
+    if isinstance(extent, int) or len(found) == 1:  # the one known only at run time must be the one
         return _cross(x, y, first)
     if trace is None or not trace.of_function:
         raise ValueError(f"cross: only the run tells which axis of {x.shape} has extent 3; name it by axis=")
@@ -323,7 +323,9 @@ def _cross(x: Tensor, y: Tensor, axis: int) -> Tensor:
 
 
 def _of_three(x: Tensor, axis: int) -> Tensor:
-    """Return a tensor whose axis is known to have extent 3 where only the run tells; it raises where it has not."""
+    """Return a tensor whose axis is known to have extent 3 where it is known only at run time; it raises where it has
+    not.
+    """
     if isinstance(x.shape[axis], int):
         return x
     return manipulation.reshape(x, [3 if i == axis else e for i, e in enumerate(x.shape)])

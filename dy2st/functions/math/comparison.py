@@ -194,20 +194,20 @@ def is_empty(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def is_tensor(x: Any) -> bool:
-    """Say whether x is a Tensor."""
+    """Return whether x is a Tensor."""
     return isinstance(x, Tensor)
 
 
 def is_complex(x: Tensor) -> bool:
-    """Say whether the elements are complex numbers."""
+    """Return whether the elements are complex numbers."""
     return x.dtype.is_complex
 
 
 def is_floating_point(x: Tensor) -> bool:
-    """Say whether the elements are floats."""
+    """Return whether the elements are floats."""
     return x.dtype.is_floating
 
 
 def is_integer(x: Tensor) -> bool:
-    """Say whether the elements are integers."""
+    """Return whether the elements are integers."""
     return x.dtype.is_integer

@@ -1,6 +1,6 @@
-"""Brackets: every index that NumPy takes, read (`x[...]`) and written (`x[...] = v`).
+"""Index expressions: every index that NumPy takes, read (`x[...]`) and written (`x[...] = v`).
 
-What stands between the brackets becomes the attribute `spec` of the op `index` (index_spec.py) and its operands.
+What stands in the index expression becomes the attribute `spec` of the op `index` (index_spec.py) and its operands.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _symbolic(values: Any) -> bool:
 def _item(part: Any) -> tuple[tuple[Any, ...], list[Any]]:
     """Return the item of a spec, and the operands that it takes.
 
-    Eagerly an int is an operand, so that one pull-back serves `x[i]` for every i.
+    Eagerly an int is an operand, so that one VJP serves `x[i]` for every i.
     """
     if part is None:
         return ("new",), []

@@ -190,7 +190,9 @@ def squeeze(x: Any, axis: Any = None, name: str | None = None) -> Tensor:
 
 
 def _without_ones(x: Tensor, named: Sequence[int]) -> Tensor:
-    """Return x without those of the named axes whose extent is 1; where only the run tells, it has either rank."""
+    """Return x without those of the named axes whose extent is 1; where it is known only at run time, it has either
+    rank.
+    """
     shape, trace = x.shape, current().trace
     unknown = [i for i in named if not isinstance(shape[i], int)]
     if trace is None or not unknown or not trace.of_function:  # a Program built by hand has one rank
@@ -260,5 +262,5 @@ def roll(x: Any, shifts: Any, axis: Any = None, name: str | None = None) -> Tens
 
 
 def in_trace() -> bool:
-    """Say whether operations are being recorded into a Program."""
+    """Return whether operations are being recorded into a Program."""
     return current().trace is not None

@@ -21,7 +21,7 @@ def disable_prim() -> None:
 
 
 def prim_enabled() -> bool:
-    """Say whether `enable_prim` was called last."""
+    """Return whether `enable_prim` was called last."""
     return current().process.prim_enabled
 
 

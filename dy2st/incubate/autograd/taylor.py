@@ -45,7 +45,7 @@ def jet(
     ValueError
         Where `order` is not positive, or a direction has another shape or dtype than its tensor.
     AutodiffError
-        Where an operation has no derivative, as a host call has not; the text names it.
+        Where an operation has no derivative, as a host callback has not; the text names it.
 
     >>> import dy2st as paddle
     >>> y, slopes = paddle.incubate.autograd.jet(lambda x: x**3, paddle.to_tensor(2.0), order=4)

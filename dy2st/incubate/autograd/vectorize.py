@@ -31,7 +31,7 @@ def vmap(func: Callable[..., Any], in_axes: Axes = 0, out_axes: int | Sequence[i
     """Return a function that computes `func` of each item along an axis of its arguments, all items at once.
 
     The function is traced for one item, with its branches and loops, and becomes operations on all of them. Items may
-    take different branches and leave loops at different turns. It nests with itself and with derivatives of either
+    take different branches and leave loops at different iterations. It nests with itself and with derivatives of either
     mode. Keep what it returns: each has Programs of its own.
 
     Parameters

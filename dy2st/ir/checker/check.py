@@ -14,18 +14,18 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
 from dy2st.errors import InvalidProgram, located
-from dy2st.ir.checker import brackets, containers, effects, elementwise, matrices, places, shapes
+from dy2st.ir.checker import containers, effects, elementwise, gather_scatter, getitem, matrices, shapes
 from dy2st.ir.checker.control import CONTROL
 from dy2st.ir.checker.derivatives import with_gradient
-from dy2st.ir.checker.given import RULES, Given, Refused
-from dy2st.ir.checker.joining import Known, changed, extents_of, join, names_in, plain_name, same_kind
 from dy2st.ir.checker.scope import Scope, Site, walk
+from dy2st.ir.checker.type_join import Known, changed, extents_of, join, names_in, plain_name, same_kind
+from dy2st.ir.checker.typed_operation import RULES, Refused, TypedOperation
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import INT, ScalarType, TensorType, Type
 from dy2st.shapes import Shape, substituted
 
-_FAMILIES = (brackets, containers, effects, elementwise, matrices, places, shapes)
+_FAMILIES = (getitem, containers, effects, elementwise, matrices, gather_scatter, shapes)
 """The files that fill the table of rules."""
 _MOST_TEXT = 240
 
@@ -147,7 +147,7 @@ class Function:
         name = operation.op.name
         if REGISTRY.get(name) is not operation.op or not operation.op.saveable:
             raise Refused(f"{name!r:.60} is no op")
-        given = Given(operation, self.scope)
+        given = TypedOperation(operation, self.scope)
         self._attributes(given)
         control, (rule, count) = CONTROL.get(name), RULES.get(name, (None, None))
         if name == "with_gradient":
@@ -164,7 +164,7 @@ class Function:
             self._checks(given, block)
         self._give(given, found)
 
-    def _attributes(self, g: Given) -> None:
+    def _attributes(self, g: TypedOperation) -> None:
         op, found = g.operation.op, g.attributes.keys()
         if found == set(op.attributes):
             return
@@ -173,7 +173,7 @@ class Function:
         for name in set(op.attributes) - found - set(op.may_lack):
             g.refuse(f"lacks {name!r}")
 
-    def _give(self, g: Given, found: Sequence[Type]) -> None:
+    def _give(self, g: TypedOperation, found: Sequence[Type]) -> None:
         results = g.operation.results
         g.require(len(results) == len(found), f"{len(results)} results, not {len(found)}")
         for i, (value, t) in enumerate(zip(results, found, strict=True)):
@@ -190,7 +190,7 @@ class Function:
         elif "types" in g.attributes:
             g.replace("types", tuple(v.type for v in results))
 
-    def _checks(self, g: Given, block: Block) -> None:
+    def _checks(self, g: TypedOperation, block: Block) -> None:
         """Put in front of an operation what lets the run check the shapes of operands."""
         operation = g.operation
         for i, extents in g.wanted:
@@ -209,7 +209,7 @@ class Function:
             operation.operands[i] = made
 
     # ---- calls -----------------------------------------------------------------------------------------------------
-    def call(self, g: Given) -> Sequence[Type]:
+    def call(self, g: TypedOperation) -> Sequence[Type]:
         """Check a call, and say to the function that is called what its callers do not prove."""
         name = g.text("function")
         called = self.whole.functions.get(name)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dy2st.dtypes import int64
-from dy2st.ir.checker.given import Given, rule
-from dy2st.ir.checker.joining import join, parts, same_kind
 from dy2st.ir.checker.shapes import typed
+from dy2st.ir.checker.type_join import join, parts, same_kind
+from dy2st.ir.checker.typed_operation import TypedOperation, rule
 from dy2st.ir.types import (
     INT,
     UNSET,
@@ -26,14 +26,14 @@ from dy2st.ir.types import (
 )
 
 
-def _joined(g: Given, a: Type, b: Type, what: str) -> Type:
+def _joined(g: TypedOperation, a: Type, b: Type, what: str) -> Type:
     g.alike(b, a, what)
     return join(a, b)
 
 
 # ---- lists ---------------------------------------------------------------------------------------------------------
 @rule("list_new")
-def _new(g: Given) -> Sequence[Type]:
+def _new(g: TypedOperation) -> Sequence[Type]:
     element = g.list_type().element
     for i, t in enumerate(g.types):
         element = _joined(g, element, t, f"operand {i}")
@@ -62,7 +62,7 @@ Si  e   list_take
 
 def _entered(taken: str, given: str, names: Sequence[str]) -> None:
     @rule(" ".join(names), len(taken))
-    def _(g: Given) -> Sequence[Type]:
+    def _(g: TypedOperation) -> Sequence[Type]:
         items = _slots(g, 0) if taken[0] == "S" else g.items(0)
         for i, what in enumerate(taken[1:], 1):
             if what in "iI":
@@ -75,7 +75,7 @@ def _entered(taken: str, given: str, names: Sequence[str]) -> None:
 
 
 # ---- slots: lists of optionals -------------------------------------------------------------------------------------
-def _slots(g: Given, i: int) -> ListType:
+def _slots(g: TypedOperation, i: int) -> ListType:
     """Return the type of operand i, a list whose elements may be unset."""
     items = g.items(i)
     inner = items.element
@@ -84,7 +84,7 @@ def _slots(g: Given, i: int) -> ListType:
     return items
 
 
-def _payload(g: Given, t: Type) -> Type:
+def _payload(g: TypedOperation, t: Type) -> Type:
     """Return T of `variant<unset | T>`."""
     if not isinstance(t, VariantType) or len(t.alternatives) != 2 or t.alternatives[0] != UNSET:
         g.refuse(f"{t} is no optional")
@@ -97,7 +97,7 @@ for _line in _LISTS.strip().splitlines():
 
 
 @rule("list_put list_accumulate", 3)
-def _put(g: Given) -> Sequence[Type]:
+def _put(g: TypedOperation) -> Sequence[Type]:
     slots, item = _slots(g, 0), g.types[2]
     g.number(1)
     if not isinstance(item, VariantType):
@@ -106,14 +106,14 @@ def _put(g: Given) -> Sequence[Type]:
 
 
 @rule("list_widen slots_widen", 1)
-def _widen(g: Given) -> Sequence[Type]:
+def _widen(g: TypedOperation) -> Sequence[Type]:
     slots = g.name == "slots_widen"
     old = (_slots(g, 0) if slots else g.items(0)).element
     g.replace("type", ListType(_moved(g, old, g.list_type().element, slots)))
     return (g.type(),)
 
 
-def _moved(g: Given, old: Type, wanted: Type, slots: bool) -> Type:
+def _moved(g: TypedOperation, old: Type, wanted: Type, slots: bool) -> Type:
     """Return an element type with alternatives of another one in their new places."""
     wrap = g.flag("wrap")
     if not g.sequence("tags"):
@@ -137,7 +137,7 @@ def _moved(g: Given, old: Type, wanted: Type, slots: bool) -> Type:
 
 
 @rule("slots_narrow", 1)
-def _narrow(g: Given) -> Sequence[Type]:
+def _narrow(g: TypedOperation) -> Sequence[Type]:
     wide, made = _slots(g, 0).element, g.list_type().element
     g.alike(g.list_type("wide").element, wide, "wide")
     wrap = g.flag("wrap")
@@ -159,13 +159,13 @@ def _narrow(g: Given) -> Sequence[Type]:
 
 
 # ---- lists and tensors ---------------------------------------------------------------------------------------------
-def _element(g: Given, i: int, slots: bool = False) -> TensorType:
+def _element(g: TypedOperation, i: int, slots: bool = False) -> TensorType:
     found = _payload(g, g.items(i).element) if slots else g.items(i).element
     return found if isinstance(found, TensorType) else g.refuse(f"operand {i} is no list of tensors")
 
 
 @rule("list_stack list_concat list_extents list_to_tensor", 1)
-def _to_tensor(g: Given) -> Sequence[Type]:
+def _to_tensor(g: TypedOperation) -> Sequence[Type]:
     if g.name == "list_to_tensor":
         g.require(isinstance(g.items(0).element, ScalarType), "no list of numbers")
         return (typed(g.dtype(), (None,)),)
@@ -179,7 +179,7 @@ def _to_tensor(g: Given) -> Sequence[Type]:
 
 
 @rule("list_stack_tangent:2 list_concat_tangent:3")
-def _to_tangent(g: Given) -> Sequence[Type]:
+def _to_tangent(g: TypedOperation) -> Sequence[Type]:
     concat = g.name == "list_concat_tangent"
     t, like = _element(g, 0, True), g.tensor(2 if concat else 1)
     if concat:
@@ -191,7 +191,7 @@ def _to_tangent(g: Given) -> Sequence[Type]:
 
 
 @rule("list_unstack:1 list_split:2")
-def _to_slots(g: Given) -> Sequence[Type]:
+def _to_slots(g: TypedOperation) -> Sequence[Type]:
     split = g.name == "list_split"
     x, made = g.tensor(0, least=1), g.list_type()
     part = typed(x.dtype, x.shape[1:])
@@ -206,18 +206,18 @@ def _to_slots(g: Given) -> Sequence[Type]:
 
 # ---- tuples and variants -------------------------------------------------------------------------------------------
 @rule("tuple_new tuple_of_tangents")
-def _tuple_new(g: Given) -> Sequence[Type]:
+def _tuple_new(g: TypedOperation) -> Sequence[Type]:
     return (TupleType(tuple(g.types)),)
 
 
 @rule("tuple_get", 1)
-def _tuple_get(g: Given) -> Sequence[Type]:
+def _tuple_get(g: TypedOperation) -> Sequence[Type]:
     (t,) = g.types
     return t.items if isinstance(t, TupleType) else g.refuse(f"operand 0 is {t}, no tuple")
 
 
 @rule("variant_new")
-def _variant_new(g: Given) -> Sequence[Type]:
+def _variant_new(g: TypedOperation) -> Sequence[Type]:
     t = g.variant_type()
     tag = g.whole("tag", 0, len(t.alternatives) - 1)
     empty = isinstance(t.alternatives[tag], (UnsetType, ConstType))
@@ -225,7 +225,7 @@ def _variant_new(g: Given) -> Sequence[Type]:
     return _replaced(g, t, () if empty else [(tag, g.types[0])])
 
 
-def _replaced(g: Given, t: VariantType, found: Iterable[tuple[int, Type]]) -> Sequence[Type]:
+def _replaced(g: TypedOperation, t: VariantType, found: Iterable[tuple[int, Type]]) -> Sequence[Type]:
     """Return the type of an attribute after these alternatives were joined with what goes there."""
     alternatives = list(t.alternatives)
     for tag, inner in found:
@@ -235,19 +235,19 @@ def _replaced(g: Given, t: VariantType, found: Iterable[tuple[int, Type]]) -> Se
 
 
 @rule("variant_tag", 1)
-def _variant_tag(g: Given) -> Sequence[Type]:
+def _variant_tag(g: TypedOperation) -> Sequence[Type]:
     g.variant(0)
     return (INT,)
 
 
-def _alternative(g: Given) -> Type:
+def _alternative(g: TypedOperation) -> Type:
     """Return the alternative of operand 0, a variant, that the tag says."""
     t = g.variant(0)
     return t.alternatives[g.whole("tag", 0, len(t.alternatives) - 1)]
 
 
 @rule("variant_get", 1)
-def _variant_get(g: Given) -> Sequence[Type]:
+def _variant_get(g: TypedOperation) -> Sequence[Type]:
     found = _alternative(g)
     g.text("message")
     g.require(not isinstance(found, (UnsetType, ConstType)), f"{found} has no payload")
@@ -255,26 +255,26 @@ def _variant_get(g: Given) -> Sequence[Type]:
 
 
 @rule("variant_ct", 1)
-def _variant_ct(g: Given) -> Sequence[Type]:
+def _variant_ct(g: TypedOperation) -> Sequence[Type]:
     return (VariantType((UNSET, _alternative(g))),)
 
 
 @rule("variant_or_zeros", 2)
-def _variant_or_zeros(g: Given) -> Sequence[Type]:
+def _variant_or_zeros(g: TypedOperation) -> Sequence[Type]:
     found, like = _alternative(g), g.types[1]
     g.require(not isinstance(like, VariantType), f"zeros like {like}")
     return (_joined(g, _zeros(g, like), found, "the alternative"),)
 
 
 @rule("variant_wrap", 1)
-def _variant_wrap(g: Given) -> Sequence[Type]:
+def _variant_wrap(g: TypedOperation) -> Sequence[Type]:
     t, inner = g.variant_type(), _payload(g, g.types[0])
     g.require(isinstance(t.alternatives[0], UnsetType), "the first alternative is not unset")
     return _replaced(g, t, [(g.whole("tag", 0, len(t.alternatives) - 1), inner)])
 
 
 @rule("variant_cast", 1)
-def _variant_cast(g: Given) -> Sequence[Type]:
+def _variant_cast(g: TypedOperation) -> Sequence[Type]:
     old, t = g.variant(0), g.variant_type()
     kept: list[tuple[int, Type]] = []
     tags = g.wholes("tags", 0, len(t.alternatives) - 1, len(old.alternatives))
@@ -290,7 +290,7 @@ def _variant_cast(g: Given) -> Sequence[Type]:
 
 
 @rule("optional_add", 2)
-def _optional_add(g: Given) -> Sequence[Type]:
+def _optional_add(g: TypedOperation) -> Sequence[Type]:
     a, b = g.types
     g.require(_may_be_added(a) and _may_be_added(b), f"{a} and {b} are no derivatives")
     if same_kind(a, b):
@@ -307,28 +307,28 @@ def _may_be_added(t: Type) -> bool:
 
 
 @rule("unreachable", 0)
-def _unreachable(g: Given) -> Sequence[Type]:
+def _unreachable(g: TypedOperation) -> Sequence[Type]:
     return (g.type(),)
 
 
 @rule("zeros_like", 1)
-def _zeros_like(g: Given) -> Sequence[Type]:
+def _zeros_like(g: TypedOperation) -> Sequence[Type]:
     return (_zeros(g, g.types[0]),)
 
 
-def _zeros(g: Given, like: Type) -> Type:
+def _zeros(g: TypedOperation, like: Type) -> Type:
     if not isinstance(like, (TensorType, ListType, TupleType, VariantType)):
         g.refuse(f"there are no zeros like {like}")
     return tangent_type(like)
 
 
 @rule("detach", 1)
-def _detach(g: Given) -> Sequence[Type]:
+def _detach(g: TypedOperation) -> Sequence[Type]:
     return (g.types[0],)
 
 
 @rule("renew", 2)
-def _renew(g: Given) -> Sequence[Type]:
+def _renew(g: TypedOperation) -> Sequence[Type]:
     new, old = g.types
     g.alike(new, old, "the new value")
     if isinstance(old, TensorType):

@@ -6,27 +6,27 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dy2st.ir.checker.effects import exceptions
-from dy2st.ir.checker.given import Given
-from dy2st.ir.checker.joining import Known, changed, extents_of, join, plain_name
+from dy2st.ir.checker.type_join import Known, changed, extents_of, join, plain_name
+from dy2st.ir.checker.typed_operation import TypedOperation
 from dy2st.ir.program import Block, Value
 from dy2st.ir.types import INT, ScalarType, TensorType, Type
 
 if TYPE_CHECKING:
     from dy2st.ir.checker.check import Function
 
-Control = Callable[["Function", Given], Sequence[Type]]
+Control = Callable[["Function", TypedOperation], Sequence[Type]]
 
 
-def _blocks(g: Given, count: int) -> list[Block]:
+def _blocks(g: TypedOperation, count: int) -> list[Block]:
     g.require(len(g.operation.blocks) == count, f"{len(g.operation.blocks)} blocks")
     return g.operation.blocks
 
 
-def _predicate(g: Given, t: Type) -> None:
+def _predicate(g: TypedOperation, t: Type) -> None:
     g.require(isinstance(t, (TensorType, ScalarType)), f"the predicate is {t}")
 
 
-def _alike(g: Given, arguments: Sequence[Value], given: Sequence[Type], what: str) -> None:
+def _alike(g: TypedOperation, arguments: Sequence[Value], given: Sequence[Type], what: str) -> None:
     g.require(len(arguments) == len(given), f"{len(given)} values for {len(arguments)} {what}s")
     for i, (argument, t) in enumerate(zip(arguments, given, strict=True)):
         g.alike(t, argument.type, f"{what} {i}")
@@ -36,27 +36,27 @@ def _unknown(t: Type) -> Type:
     return changed(t, lambda _: None)
 
 
-def _joined(g: Given, one: Sequence[Type], other: Sequence[Type]) -> list[Type]:
+def _joined(g: TypedOperation, one: Sequence[Type], other: Sequence[Type]) -> list[Type]:
     g.require(len(one) == len(other), f"blocks of {len(one)} and {len(other)} results")
     for i, (a, b) in enumerate(zip(one, other, strict=True)):
         g.alike(b, a, f"result {i} of the second block")
     return list(map(join, one, other))
 
 
-def _enter(f: Function, g: Given, block: Block, given: Sequence[Type]) -> list[Type]:
+def _enter(f: Function, g: TypedOperation, block: Block, given: Sequence[Type]) -> list[Type]:
     """Check a block that runs once, on values of these types."""
     _alike(g, block.arguments, given, "argument")
     return f.inner(block, lambda: f.scope.entered(block.arguments, given, {}))
 
 
-def _cond(f: Function, g: Given) -> Sequence[Type]:
+def _cond(f: Function, g: TypedOperation) -> Sequence[Type]:
     g.count(1, -1)
     _predicate(g, g.types[0])
     then, other = _blocks(g, 2)
     return _joined(g, _enter(f, g, then, g.types[1:]), _enter(f, g, other, g.types[1:]))
 
 
-def _attempt(f: Function, g: Given) -> Sequence[Type]:
+def _attempt(f: Function, g: TypedOperation) -> Sequence[Type]:
     """Check `try`: the handler takes the last operands of each `raise` with the label in front of the others."""
     body, handler = _blocks(g, 2)
     label, handed = g.attribute("label"), len(handler.arguments) - len(g.types)
@@ -75,18 +75,18 @@ def _attempt(f: Function, g: Given) -> Sequence[Type]:
     return _joined(g, _enter(f, g, body, g.types), _enter(f, g, handler, [*taken, *g.types]))
 
 
-def _while_loop(f: Function, g: Given) -> Sequence[Type]:
+def _while_loop(f: Function, g: TypedOperation) -> Sequence[Type]:
     return _loop(f, g, ())
 
 
-def _counted_while(f: Function, g: Given) -> Sequence[Type]:
+def _counted_while(f: Function, g: TypedOperation) -> Sequence[Type]:
     g.number(0)
     g.flag("reverse")
     return _loop(f, g, (INT,))
 
 
-def _loop(f: Function, g: Given, counter: Sequence[Type]) -> Sequence[Type]:
-    """Check a loop until the types of what it carries hold for every turn."""
+def _loop(f: Function, g: TypedOperation, counter: Sequence[Type]) -> Sequence[Type]:
+    """Check a loop until the types of what it carries hold for every iteration."""
     g.count(1, -1)
     _predicate(g, g.types[0])
     count, (body,) = g.whole("carried", 0, len(g.types) - 1), _blocks(g, 1)

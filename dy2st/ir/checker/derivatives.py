@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dy2st.errors import Dy2stError
-from dy2st.ir.checker.given import Given
+from dy2st.ir.checker.typed_operation import TypedOperation
 from dy2st.ir.parser import parse
 from dy2st.ir.printer import to_text
 from dy2st.ir.program import Operation, Program
@@ -20,7 +20,7 @@ _STATED = ("type", "types", "wide")
 Check = Callable[[Program], None]
 
 
-def with_gradient(check: Check, g: Given) -> Sequence[Type]:
+def with_gradient(check: Check, g: TypedOperation) -> Sequence[Type]:
     """Check values with derivatives of their own."""
     n = len(g.types)
     values = g.whole("values", 1, n)
@@ -32,7 +32,7 @@ def with_gradient(check: Check, g: Given) -> Sequence[Type]:
     return results
 
 
-def _program(check: Check, g: Given, name: str, taken: Sequence[Type], given: Sequence[Type]) -> None:
+def _program(check: Check, g: TypedOperation, name: str, taken: Sequence[Type], given: Sequence[Type]) -> None:
     text = g.text(name)
     if not text:
         return

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from dy2st.ir.checker.given import Given, rule
+from dy2st.ir.checker.typed_operation import TypedOperation, rule
 from dy2st.ir.types import ScalarType, TensorType, Type, VariantType
 
 _DEEPEST = 8
@@ -17,7 +17,7 @@ _EXCEPTIONS = frozenset(
 _WARNINGS = frozenset(name for name in _EXCEPTIONS if issubclass(vars(builtins)[name], Warning))
 
 
-def _template(g: Given, name: str, first: int, may_leave: bool = False) -> None:
+def _template(g: TypedOperation, name: str, first: int, may_leave: bool = False) -> None:
     """Check a template against the operands from number `first` on."""
     rest = iter(g.types[first:])
     for part in g.sequence(name):
@@ -25,7 +25,7 @@ def _template(g: Given, name: str, first: int, may_leave: bool = False) -> None:
     g.require(may_leave or next(rest, None) is None, "more operands than places")
 
 
-def _part(g: Given, part: Any, rest: Iterator[Type], depth: int) -> None:
+def _part(g: TypedOperation, part: Any, rest: Iterator[Type], depth: int) -> None:
     if type(part) is str:
         return
     items: list[Any] = list(cast("tuple[Any, ...]", part)) if type(part) is tuple else []
@@ -51,7 +51,7 @@ def _part(g: Given, part: Any, rest: Iterator[Type], depth: int) -> None:
     _format(g, inside, form[0])
 
 
-def _format(g: Given, conversion: Any, spec: Any) -> None:
+def _format(g: TypedOperation, conversion: Any, spec: Any) -> None:
     """Refuse a conversion or a format that Python has not, or of a width that costs memory."""
     if type(conversion) is not str or conversion not in ("", "r", "s", "a") or type(spec) is not str:
         g.refuse(f"{conversion!r:.20} and {spec!r:.20} are no format")
@@ -60,7 +60,7 @@ def _format(g: Given, conversion: Any, spec: Any) -> None:
 
 
 @rule("print")
-def _print_(g: Given) -> Sequence[Type]:
+def _print_(g: TypedOperation) -> Sequence[Type]:
     _template(g, "template", 0)
     g.text("sep")
     g.text("end")
@@ -68,7 +68,7 @@ def _print_(g: Given) -> Sequence[Type]:
 
 
 @rule("assert")
-def _assert_(g: Given) -> Sequence[Type]:
+def _assert_(g: TypedOperation) -> Sequence[Type]:
     g.count(1, -1)
     g.require(isinstance(g.types[0], (TensorType, ScalarType)), f"asserts {g.types[0]}")
     if g.attribute("template") is not None:
@@ -77,7 +77,7 @@ def _assert_(g: Given) -> Sequence[Type]:
 
 
 @rule("raise")
-def _raise_(g: Given) -> Sequence[Type]:
+def _raise_(g: TypedOperation) -> Sequence[Type]:
     g.require(g.text("kind") in _EXCEPTIONS, "no built-in exception")
     label = g.attribute("label")
     if label is not None:
@@ -88,7 +88,7 @@ def _raise_(g: Given) -> Sequence[Type]:
 
 
 @rule("warn")
-def _warn(g: Given) -> Sequence[Type]:
+def _warn(g: TypedOperation) -> Sequence[Type]:
     _template(g, "template", 0)
     g.require(g.text("category") in _WARNINGS, "no built-in warning")
     at = g.sequence("at")
@@ -96,7 +96,7 @@ def _warn(g: Given) -> Sequence[Type]:
     return ()
 
 
-def exceptions(g: Given, name: str) -> None:
+def exceptions(g: TypedOperation, name: str) -> None:
     """Refuse an attribute that is not names of built-in exceptions."""
     for kind in g.sequence(name):
         g.require(type(kind) is str and kind in _EXCEPTIONS, f"{kind!r:.40} is no built-in exception")

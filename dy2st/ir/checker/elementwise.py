@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int64
-from dy2st.ir.checker.given import Given, rule
+from dy2st.ir.checker.typed_operation import TypedOperation, rule
 from dy2st.ir.types import BOOL, FLOAT, INT, ScalarType, TensorType, Type
 from dy2st.shapes import broadcast
 
@@ -34,7 +34,7 @@ _TABLE = """
 
 def _entered(count: int, kinds: str, result: str, names: Sequence[str]) -> None:
     @rule(" ".join(names), count)
-    def _(g: Given) -> Sequence[Type]:
+    def _(g: TypedOperation) -> Sequence[Type]:
         first = g.tensors(0, kinds)[0]
         for i in range(1, count):
             g.same_shape(i)
@@ -48,7 +48,7 @@ for _line in _TABLE.strip().splitlines():
 
 
 @rule("where", 3)
-def _where(g: Given) -> Sequence[Type]:
+def _where(g: TypedOperation) -> Sequence[Type]:
     g.tensor(0, "b")
     x, _ = g.tensors(1)
     g.same_shape(1)
@@ -57,7 +57,7 @@ def _where(g: Given) -> Sequence[Type]:
 
 
 @rule("complex", 2)
-def _complex_(g: Given) -> Sequence[Type]:
+def _complex_(g: TypedOperation) -> Sequence[Type]:
     x, _ = g.tensors(0, "f")
     g.require(x.dtype in _WHOLE, f"operands are {x.dtype.name}")
     g.same_shape(1)
@@ -65,31 +65,31 @@ def _complex_(g: Given) -> Sequence[Type]:
 
 
 @rule("polygamma", 1)
-def _polygamma(g: Given) -> Sequence[Type]:
+def _polygamma(g: TypedOperation) -> Sequence[Type]:
     g.whole("n", 0, 1000)
     return (g.tensor(0, "f"),)
 
 
 @rule("softplus", 1)
-def _softplus(g: Given) -> Sequence[Type]:
+def _softplus(g: TypedOperation) -> Sequence[Type]:
     g.real("beta")
     g.real("threshold")
     return (g.tensor(0, "fc"),)
 
 
 @rule("gelu", 1)
-def _gelu(g: Given) -> Sequence[Type]:
+def _gelu(g: TypedOperation) -> Sequence[Type]:
     g.flag("approximate")
     return (g.tensor(0, "fc"),)
 
 
 @rule("cast", 1)
-def _cast(g: Given) -> Sequence[Type]:
+def _cast(g: TypedOperation) -> Sequence[Type]:
     return (TensorType(g.dtype(), g.tensor(0).shape),)
 
 
 @rule("ones_like", 1)
-def _ones_like(g: Given) -> Sequence[Type]:
+def _ones_like(g: TypedOperation) -> Sequence[Type]:
     return (g.tensor(0),)
 
 
@@ -99,7 +99,7 @@ _EXACT = ("scalar_add", "scalar_sub", "scalar_mul")
 
 
 @rule("scalar_constant", 0)
-def _constant(g: Given) -> Sequence[Type]:
+def _constant(g: TypedOperation) -> Sequence[Type]:
     value = g.attribute("value")
     if type(value) is int:
         return (ScalarType("int", value),)
@@ -107,7 +107,7 @@ def _constant(g: Given) -> Sequence[Type]:
 
 
 @rule("scalar_add scalar_sub scalar_mul scalar_floordiv scalar_mod scalar_min scalar_max scalar_pow", 2)
-def _arithmetic(g: Given) -> Sequence[Type]:
+def _arithmetic(g: TypedOperation) -> Sequence[Type]:
     a, b = g.number(0, *_NUMBERS), g.number(1, *_NUMBERS)
     if g.name in ("scalar_min", "scalar_max") and a.kind == b.kind == "bool":
         return (BOOL,)
@@ -120,25 +120,25 @@ def _arithmetic(g: Given) -> Sequence[Type]:
 
 
 @rule("scalar_and scalar_or scalar_xor", 2)
-def _bitwise(g: Given) -> Sequence[Type]:
+def _bitwise(g: TypedOperation) -> Sequence[Type]:
     a, b = g.number(0, "int", "bool"), g.number(1, "int", "bool")
     return (BOOL if a.kind == b.kind == "bool" else INT,)
 
 
 @rule("scalar_truediv", 2)
-def _divided(g: Given) -> Sequence[Type]:
+def _divided(g: TypedOperation) -> Sequence[Type]:
     g.numbers(0, 2, *_NUMBERS)
     return (FLOAT,)
 
 
 @rule("scalar_lt scalar_le scalar_eq scalar_ne scalar_gt scalar_ge", 2)
-def _compared(g: Given) -> Sequence[Type]:
+def _compared(g: TypedOperation) -> Sequence[Type]:
     g.numbers(0, 2, *_NUMBERS)
     return (BOOL,)
 
 
 @rule("scalar_neg scalar_abs scalar_not scalar_bool scalar_int scalar_float scalar_round", 1)
-def _unary(g: Given) -> Sequence[Type]:
+def _unary(g: TypedOperation) -> Sequence[Type]:
     kind = g.number(0, *_NUMBERS).kind
     if g.name == "scalar_round":
         digits = g.attribute("digits")
@@ -149,19 +149,19 @@ def _unary(g: Given) -> Sequence[Type]:
 
 
 @rule("scalar_to_tensor", 1)
-def _to_tensor(g: Given) -> Sequence[Type]:
+def _to_tensor(g: TypedOperation) -> Sequence[Type]:
     g.number(0, *_NUMBERS)
     return (TensorType(g.dtype(), ()),)
 
 
 @rule("item", 1)
-def _item(g: Given) -> Sequence[Type]:
+def _item(g: TypedOperation) -> Sequence[Type]:
     kind = g.tensor(0, "biuf").dtype.kind
     return (BOOL if kind == "b" else INT if kind in "iu" else FLOAT,)
 
 
 @rule("broadcast_extent", 2)
-def _broadcast_extent(g: Given) -> Sequence[Type]:
+def _broadcast_extent(g: TypedOperation) -> Sequence[Type]:
     a, b = g.number(0).extent, g.number(1).extent
     if a is not None and b is not None:
         if isinstance(a, int) and isinstance(b, int) and a != b and 1 not in (a, b):

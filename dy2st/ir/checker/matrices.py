@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int32, int64
 from dy2st.ir.checker.elementwise import accumulated
-from dy2st.ir.checker.given import Given, Place, rule
-from dy2st.ir.checker.joining import Known
 from dy2st.ir.checker.shapes import typed
+from dy2st.ir.checker.type_join import Known
+from dy2st.ir.checker.typed_operation import Place, TypedOperation, rule
 from dy2st.ir.types import TensorType, Type
 from dy2st.shapes import Extent
 
@@ -21,7 +21,7 @@ def _without(shape: Sequence[Known], axes: Sequence[int], keep: bool) -> list[Kn
 
 
 @rule("sum mean prod max top min all any logsumexp", 1)
-def _reduction(g: Given) -> Sequence[Type]:
+def _reduction(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0)
     dtype = x.dtype
     if g.name in ("sum", "prod"):
@@ -34,14 +34,14 @@ def _reduction(g: Given) -> Sequence[Type]:
 
 
 @rule("argmax argmin", 1)
-def _extreme_place(g: Given) -> Sequence[Type]:
+def _extreme_place(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0)
     axes = tuple(range(x.rank)) if g.attribute("axis") is None else (g.axis("axis", x.rank),)
     return (typed(int64, _without(x.shape, axes, g.flag("keepdim"))),)
 
 
 @rule("cumsum cumprod cummax cummin linear_scan:2 softmax log_softmax sort argsort fft", 1)
-def _along(g: Given) -> Sequence[Type]:
+def _along(g: TypedOperation) -> Sequence[Type]:
     name = g.name
     kinds = {"softmax": "f", "log_softmax": "f", "fft": "c", "linear_scan": "fc"}
     x = g.tensor(0, kinds.get(name, "biufc"), least=1)
@@ -62,7 +62,7 @@ def _along(g: Given) -> Sequence[Type]:
 
 
 @rule("topk", 1)
-def _topk(g: Given) -> Sequence[Type]:
+def _topk(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0, least=1)
     axis, k = g.axis("axis", x.rank), g.whole("k", 0, _MOST)
     g.flag("largest")
@@ -74,7 +74,7 @@ def _topk(g: Given) -> Sequence[Type]:
 
 
 @rule("softmax_cross_entropy", 2)
-def _cross_entropy(g: Given) -> Sequence[Type]:
+def _cross_entropy(g: TypedOperation) -> Sequence[Type]:
     x, labels = g.tensor(0, "f", least=1), g.tensor(1, "iu")
     axis = g.axis("axis", x.rank)
     g.whole("ignore_index")
@@ -86,7 +86,7 @@ def _cross_entropy(g: Given) -> Sequence[Type]:
 
 
 @rule("layer_norm batch_norm_train batch_norm_infer:5", 3)
-def _norm(g: Given) -> Sequence[Type]:
+def _norm(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0, "f", least=1)
     g.real("epsilon")
     if g.name == "layer_norm":
@@ -105,7 +105,7 @@ def _norm(g: Given) -> Sequence[Type]:
 
 # ---- matrices ------------------------------------------------------------------------------------------------------
 @rule("matmul:2 matmul_add:3")
-def _matmul(g: Given) -> Sequence[Type]:
+def _matmul(g: TypedOperation) -> Sequence[Type]:
     adds = g.name == "matmul_add"
     x, y = g.tensor(0, least=2), g.tensor(1, least=2)
     made = _product(g, 0, 1, x, y, g.flag("transpose_x"), g.flag("transpose_y"))
@@ -117,7 +117,7 @@ def _matmul(g: Given) -> Sequence[Type]:
     return (z,)
 
 
-def _product(g: Given, i: int, j: int, x: TensorType, y: TensorType, left: bool, right: bool) -> TensorType:
+def _product(g: TypedOperation, i: int, j: int, x: TensorType, y: TensorType, left: bool, right: bool) -> TensorType:
     """Return the type of a product; `i` and `j` are the operands that tell the extents of batches, -1 for none."""
     g.require(x.dtype is y.dtype and x.rank == y.rank >= 2, f"{x} and {y}")
     rows, inner = (x.shape[-1], x.shape[-2]) if left else (x.shape[-2], x.shape[-1])
@@ -132,7 +132,7 @@ def _product(g: Given, i: int, j: int, x: TensorType, y: TensorType, left: bool,
 
 
 @rule("attention attention_grad attention_mask_grad")
-def _attention(g: Given) -> Sequence[Type]:
+def _attention(g: TypedOperation) -> Sequence[Type]:
     fixed = {"attention": 3, "attention_grad": 4, "attention_mask_grad": 4}[g.name]
     q, k, v, *rest = [g.tensor(i, "f", least=2) for i in range(fixed)]
     g.flag("causal")
@@ -169,7 +169,7 @@ def _attention(g: Given) -> Sequence[Type]:
 
 @rule("inverse det slogdet cholesky eigh eig matrix_exp lu qr svd adjugate", 1)
 @rule("solve matrix_exp_slope adjugate_slope", 2)
-def _linear_algebra(g: Given) -> Sequence[Type]:
+def _linear_algebra(g: TypedOperation) -> Sequence[Type]:
     name = g.name
     a = g.tensor(0, "fc", least=2)
     batch, (rows, columns) = a.shape[:-2], a.shape[-2:]
@@ -205,18 +205,20 @@ def _linear_algebra(g: Given) -> Sequence[Type]:
     return (a,)
 
 
-def _square(g: Given, i: int, rank: int) -> None:
+def _square(g: TypedOperation, i: int, rank: int) -> None:
     """Say that operand i is square matrices, as many as the first operand is."""
     batch: list[int | Place] = [(0, axis) for axis in range(rank - 2)]
     g.shaped(i, [*batch, (i, rank - 2), (i, rank - 2)])
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------
-def _steps(g: Given, rank: int, *names: str) -> list[tuple[int, ...]]:
+def _steps(g: TypedOperation, rank: int, *names: str) -> list[tuple[int, ...]]:
     return [g.wholes(name, 1, _MOST, rank) for name in names]
 
 
-def _windows(extent: Known, kernel: Known, stride: int, padding: tuple[int, int], dilation: int, g: Given) -> Known:
+def _windows(
+    extent: Known, kernel: Known, stride: int, padding: tuple[int, int], dilation: int, g: TypedOperation
+) -> Known:
     if extent is None or kernel is None:
         return None
     room: Extent = extent + sum(padding) - ((kernel - 1) * dilation + 1)
@@ -225,7 +227,7 @@ def _windows(extent: Known, kernel: Known, stride: int, padding: tuple[int, int]
 
 
 @rule("conv:2 conv_input_grad conv_weight_grad")
-def _conv(g: Given) -> Sequence[Type]:
+def _conv(g: TypedOperation) -> Sequence[Type]:
     plain = g.name == "conv"
     a, b = g.tensor(0, "biufc", least=3), g.tensor(1, least=3)
     g.require(a.rank == b.rank <= 5 and a.dtype is b.dtype, f"{a} and {b}")
@@ -247,14 +249,14 @@ def _conv(g: Given) -> Sequence[Type]:
     return (typed(a.dtype, shape),)
 
 
-def _channels(g: Given, x: Sequence[Known], w: Sequence[Known], groups: int) -> None:
+def _channels(g: TypedOperation, x: Sequence[Known], w: Sequence[Known], groups: int) -> None:
     g.require(not isinstance(w[0], int) or w[0] % groups == 0, f"{w[0]} filters in {groups} groups")
     if isinstance(w[1], int):
         g.equal(x[1], w[1] * groups, "channels")
 
 
 @rule("max_pool:1 avg_pool:1 avg_pool_grad")
-def _pool(g: Given) -> Sequence[Type]:
+def _pool(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0, "biuf", least=3)
     rank = x.rank - 2
     kernel, stride = _steps(g, rank, "kernel", "stride")
@@ -281,7 +283,7 @@ def _pool(g: Given) -> Sequence[Type]:
 
 
 @rule("adaptive_avg_pool:1 adaptive_max_pool:1 adaptive_avg_pool_grad")
-def _adaptive_pool(g: Given) -> Sequence[Type]:
+def _adaptive_pool(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0, "biuf", least=3)
     output = g.wholes("output", 1, _MOST, x.rank - 2)
     if g.name == "adaptive_avg_pool_grad":

@@ -1,6 +1,6 @@
 """The extents of one function: which symbols stand for what, and how values enter blocks and functions.
 
-A symbol is born at one place: an axis of an argument, or of a result that only the run tells. What a file calls such an
+A symbol is born at one place: an axis of an argument, or of a result known only at run time. What a file calls such an
 extent is kept where the name is free. A claim that is not proved is forgotten: its place gets a symbol of its own.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dy2st.ir.checker.joining import Known, at_least_zero, names_in, parts, plain_name, with_parts
+from dy2st.ir.checker.type_join import Known, at_least_zero, names_in, parts, plain_name, with_parts
 from dy2st.ir.program import Value
 from dy2st.ir.types import ListType, ScalarType, TensorType, Type
 from dy2st.shapes import Extent, symbol

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.dtypes import DType
-from dy2st.ir.checker.given import Given, rule
-from dy2st.ir.checker.joining import Known, at_least_zero
+from dy2st.ir.checker.type_join import Known, at_least_zero
+from dy2st.ir.checker.typed_operation import TypedOperation, rule
 from dy2st.ir.literals import is_array
 from dy2st.ir.type_text import DTYPES
 from dy2st.ir.types import ScalarType, TensorType, Type
@@ -22,7 +22,7 @@ def typed(dtype: DType, shape: Sequence[Known]) -> TensorType:
 
 # ---- made ----------------------------------------------------------------------------------------------------------
 @rule("constant", 0)
-def _constant(g: Given) -> Sequence[Type]:
+def _constant(g: TypedOperation) -> Sequence[Type]:
     value = g.attribute("value")
     if not is_array(value) or value.dtype.name not in DTYPES or not value.dtype.isnative:
         g.refuse("value is no array that a tensor may be")
@@ -30,12 +30,12 @@ def _constant(g: Given) -> Sequence[Type]:
 
 
 @rule("full")
-def _full(g: Given) -> Sequence[Type]:
+def _full(g: TypedOperation) -> Sequence[Type]:
     return (typed(g.tensor(0, rank=0).dtype, g.shape("shape", 1)),)
 
 
 @rule("arange", 3)
-def _arange(g: Given) -> Sequence[Type]:
+def _arange(g: TypedOperation) -> Sequence[Type]:
     numbers = [g.number(i, "int", "float").extent for i in range(3)]
     dtype = g.dtype(kinds="biuf")
     start, stop, step = numbers
@@ -50,24 +50,24 @@ def _arange(g: Given) -> Sequence[Type]:
 
 
 @rule("linspace", 3)
-def _linspace(g: Given) -> Sequence[Type]:
+def _linspace(g: TypedOperation) -> Sequence[Type]:
     g.numbers(0, 2, "int", "float")
     return (typed(g.dtype(), (_count(g, 2),)),)
 
 
 @rule("eye", 2)
-def _eye(g: Given) -> Sequence[Type]:
+def _eye(g: TypedOperation) -> Sequence[Type]:
     return (typed(g.dtype(), (_count(g, 0), _count(g, 1))),)
 
 
-def _count(g: Given, i: int) -> Known:
+def _count(g: TypedOperation, i: int) -> Known:
     """Return an extent that a number gives; of one that may be negative nothing is known."""
     extent = g.number(i).extent
     return extent if at_least_zero(extent) else None
 
 
 @rule("random_uniform random_normal random_exponential random_int random_bernoulli:3 random_permutation:3")
-def _random(g: Given) -> Sequence[Type]:
+def _random(g: TypedOperation) -> Sequence[Type]:
     g.numbers(0, 2)
     if g.name == "random_bernoulli":
         return (g.tensor(2, "f"),)
@@ -81,13 +81,13 @@ def _random(g: Given) -> Sequence[Type]:
 
 # ---- shapes --------------------------------------------------------------------------------------------------------
 @rule("dim", 1)
-def _dim(g: Given) -> Sequence[Type]:
+def _dim(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0)
     return (ScalarType("int", x.shape[g.axis("axis", x.rank)]),)
 
 
 @rule("broadcast")
-def _broadcast(g: Given) -> Sequence[Type]:
+def _broadcast(g: TypedOperation) -> Sequence[Type]:
     x, shape = g.tensor(0), g.shape("shape", 1)
     g.require(x.rank <= len(shape) <= _MOST_RANK, f"rank {x.rank} to {len(shape)}")
     for own, wanted in zip(reversed(x.shape), reversed(shape), strict=False):
@@ -97,7 +97,7 @@ def _broadcast(g: Given) -> Sequence[Type]:
 
 
 @rule("sum_to")
-def _sum_to(g: Given) -> Sequence[Type]:
+def _sum_to(g: TypedOperation) -> Sequence[Type]:
     x, shape = g.tensor(0), g.shape("shape", 1)
     g.require(len(shape) <= x.rank, f"rank {x.rank} to {len(shape)}")
     for own, wanted in zip(reversed(x.shape), reversed(shape), strict=False):
@@ -107,7 +107,7 @@ def _sum_to(g: Given) -> Sequence[Type]:
 
 
 @rule("reshape")
-def _reshape(g: Given) -> Sequence[Type]:
+def _reshape(g: TypedOperation) -> Sequence[Type]:
     x, target = g.tensor(0), g.fill("shape", 1)
     g.require(len(target) <= _MOST_RANK, f"rank {len(target)}")
     rest: list[Extent] = [e for e in target if e is not None and e != -1]
@@ -124,7 +124,7 @@ def _reshape(g: Given) -> Sequence[Type]:
 
 
 @rule("transpose", 1)
-def _transpose(g: Given) -> Sequence[Type]:
+def _transpose(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0)
     perm = g.axes("perm", x.rank)
     g.require(len(perm) == x.rank, "perm names not all axes")
@@ -132,7 +132,7 @@ def _transpose(g: Given) -> Sequence[Type]:
 
 
 @rule("expand_dims", 1)
-def _expand_dims(g: Given) -> Sequence[Type]:
+def _expand_dims(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0)
     rank = x.rank + len(g.sequence("axes"))
     axes, rest = g.axes("axes", rank), iter(x.shape)
@@ -141,7 +141,7 @@ def _expand_dims(g: Given) -> Sequence[Type]:
 
 
 @rule("squeeze", 1)
-def _squeeze(g: Given) -> Sequence[Type]:
+def _squeeze(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0)
     axes = g.axes("axes", x.rank)
     for i in axes:
@@ -150,7 +150,7 @@ def _squeeze(g: Given) -> Sequence[Type]:
 
 
 @rule("bitcast", 1)
-def _bitcast(g: Given) -> Sequence[Type]:
+def _bitcast(g: TypedOperation) -> Sequence[Type]:
     x, dtype = g.tensor(0), g.dtype()
     old, new = x.dtype.itemsize, dtype.itemsize
     if old == new:
@@ -163,7 +163,7 @@ def _bitcast(g: Given) -> Sequence[Type]:
 
 # ---- joined and cut ------------------------------------------------------------------------------------------------
 @rule("concat stack")
-def _joined(g: Given) -> Sequence[Type]:
+def _joined(g: TypedOperation) -> Sequence[Type]:
     xs = g.tensors()
     first, stacked = xs[0], g.name == "stack"
     axis = g.axis("axis", first.rank + stacked)
@@ -184,7 +184,7 @@ def _joined(g: Given) -> Sequence[Type]:
 
 
 @rule("split")
-def _split(g: Given) -> Sequence[Type]:
+def _split(g: TypedOperation) -> Sequence[Type]:
     x, sections = g.tensor(0), g.shape("sections", 1)
     axis = g.axis("axis", x.rank)
     if all(isinstance(e, int) for e in sections):
@@ -194,21 +194,21 @@ def _split(g: Given) -> Sequence[Type]:
 
 # ---- moved ---------------------------------------------------------------------------------------------------------
 @rule("flip", 1)
-def _flip(g: Given) -> Sequence[Type]:
+def _flip(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0)
     g.axes("axes", x.rank)
     return (x,)
 
 
 @rule("roll")
-def _roll(g: Given) -> Sequence[Type]:
+def _roll(g: TypedOperation) -> Sequence[Type]:
     x, shifts = g.tensor(0), g.fill("shifts", 1)
     g.require(len(g.wholes("axes", 0, x.rank - 1)) == len(shifts), "as many shifts as axes")
     return (x,)
 
 
 @rule("pad")
-def _pad(g: Given) -> Sequence[Type]:
+def _pad(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0)
     g.like(1, x.dtype, 0)
     given = iter([g.number(i) for i in range(2, len(g.types))])
@@ -225,13 +225,13 @@ def _pad(g: Given) -> Sequence[Type]:
 
 
 @rule("tril triu", 1)
-def _triangle(g: Given) -> Sequence[Type]:
+def _triangle(g: TypedOperation) -> Sequence[Type]:
     g.whole("diagonal", -(2**31), 2**31)
     return (g.tensor(0, least=2),)
 
 
 @rule("diagonal", 1)
-def _diagonal(g: Given) -> Sequence[Type]:
+def _diagonal(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0, least=2)
     axes, offset = g.axes("axes", x.rank), g.whole("offset", -(2**31), 2**31)
     g.require(len(axes) == 2, "axes")
@@ -243,7 +243,7 @@ def _diagonal(g: Given) -> Sequence[Type]:
 
 
 @rule("diagonal_embed")
-def _diagonal_embed(g: Given) -> Sequence[Type]:
+def _diagonal_embed(g: TypedOperation) -> Sequence[Type]:
     x, shape = g.tensor(0, least=1), g.shape("shape", 1)
     g.whole("offset", -(2**31), 2**31)
     g.require(len(shape) == x.rank + 1 and len(g.axes("axes", len(shape))) == 2, "axes and shape")

@@ -13,9 +13,9 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, Type
 from dy2st.jit.dispatch.eager_replay import note_unwritten
 from dy2st.jit.dispatch.write_back import are_bare, write_arrays, write_back
-from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, Branch, Fixed, Flattened, meet
+from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, ContainerNode, FlatCall, StaticLeaf, meet
 from dy2st.jit.guards.guards import Guard, StateSlot
-from dy2st.jit.tracing.output_structure import Shared, restore
+from dy2st.jit.tracing.output_structure import SharedObjects, restore
 from dy2st.jit.tracing.trace import Traced
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.inplace import copy_of
@@ -36,7 +36,7 @@ CALLS_BEFORE = 60
 class ConcreteProgram:
     """One Program of a StaticFunction. `main_program` is the Program as it was traced."""
 
-    def __init__(self, traced: Traced, made: Flattened, *, strict: bool = False):
+    def __init__(self, traced: Traced, made: FlatCall, *, strict: bool = False):
         self.traced = traced
         bare = are_bare(traced.writes)
         traced.program.renewed = _renewed(traced) if bare else ()
@@ -101,13 +101,13 @@ class ConcreteProgram:
         return [f"`{self.names[i]}`.shape[{axis}] is {e}" for i, axis, e in self._extents if (i, axis) in self.fixed]
 
     def has_extents_of(self, leaves: Sequence[Any]) -> bool:
-        """Say whether arguments have the extents that are fixed."""
+        """Return whether arguments have the extents that are fixed."""
         return all(leaves[i]._payload.shape[axis] == e for i, axis, e in self._extents)
 
-    def holds(self) -> bool:
-        """Say whether everything that was read while tracing is still the same."""
+    def guards_pass(self) -> bool:
+        """Return whether everything that was read while tracing is still the same."""
         for guard in self.traced.guards:
-            if not guard.holds():
+            if not guard.passes():
                 return False
         for slot, dtype, rank, stop_gradient, shape, unhooked in self._dtypes:
             t = slot.now()  # type: ignore[union-attr]
@@ -119,16 +119,18 @@ class ConcreteProgram:
         return True
 
     def pays(self) -> bool:
-        """Say whether it has been called often enough for a function that recognises its calls (`fast_call`)."""
+        """Return whether it has been called often enough for a function that recognises its calls (`fast_call`)."""
         return self.calls >= (CALLS_BEFORE if len(self.traced.state) > MUCH_STATE else 1)
 
     def fits(self, leaves: Sequence[Any]) -> bool:
-        """Say whether arguments have no gradient and no hooks where the Program takes them to have none."""
+        """Return whether arguments have no gradient and no hooks where the Program takes them to have none."""
         hooked = any(leaves[i]._hooks for i in self.traced.unhooked if i < len(leaves))
         return not hooked and all(leaves[i]._grad is None for i in self.traced.grad_free)
 
     def meets(self, leaves: Sequence[Any]) -> bool:
-        """Say whether an argument and a tensor from outside are one, and a run writes it: the Program knows of two."""
+        """Return whether an argument and a tensor from outside are one, and a run writes it: the Program knows of
+        two.
+        """
         arguments, outside = self.written
         if not arguments and not outside:
             return False
@@ -136,7 +138,7 @@ class ConcreteProgram:
         return meet([state[i] for i in outside], leaves) or meet([leaves[i] for i in arguments], state)
 
     def meets_objects(self, containers: Sequence[Any]) -> bool:
-        """Say whether a list, dict or object is both an argument and met outside, and a run changes it."""
+        """Return whether a list, dict or object is both an argument and met outside, and a run changes it."""
         if self.changed_outside and not self.changed_outside.isdisjoint(map(id, containers)):
             return True
         return any(id(containers[i]) in self.traced.outside for i in self.changed_containers)
@@ -147,7 +149,7 @@ class ConcreteProgram:
             if (found := leaves[i]._payload.shape[axis]) != e:
                 return f"`{self.names[i]}`.shape[{axis}], which Python needs, is {found}, was {e}"
         for guard in self.traced.guards:
-            if not guard.holds():
+            if not guard.passes():
                 return guard.change() if isinstance(guard, Guard) else f"{guard} has changed"
         return "a tensor from outside has another dtype, rank or stop_gradient"
 
@@ -156,7 +158,7 @@ class ConcreteProgram:
         self.refused += 1
         self.refusal = self.changed(leaves)
 
-    def differing(self, made: Flattened) -> list[str]:
+    def differing(self, made: FlatCall) -> list[str]:
         """Return the places of numbers and objects that differ from those of the call that was traced."""
         pairs = [(n, x, self.objects.get(n)) for n, x in made.objects.items()]
         found = [n for n, x, before in pairs if before is not None and before is not x and type(before) is type(x)]
@@ -183,7 +185,7 @@ class ConcreteProgram:
     def run_on(self, inputs: list[Any], leaves: Sequence[Any], containers: Sequence[Any], xp: Any) -> Any:
         """Run on everything that the Program takes: the leaves of a call, and the state."""
         traced = self.traced
-        thrown, results, shared = None, [], Shared(containers)
+        thrown, results, shared = None, [], SharedObjects(containers)
         try:
             results = self._results(self._kept(inputs), xp)
         except Exception as error:
@@ -197,7 +199,7 @@ class ConcreteProgram:
             if found.is_of_run and error.__context__ is None:  # a derivative raised it, which knows its kind alone
                 error = self._raised_again(error, inputs, xp)
             values = iter([_wrapped(v) for v in operands])
-            thrown = found.of_run(error, restore(values, found.template, shared)).with_traceback(error.__traceback__)
+            thrown = found.of_run(error, restore(values, found.aval, shared)).with_traceback(error.__traceback__)
             write_back(found.writes, list(values), leaves, containers, shared)
             _act(found.actions)
         if thrown is not None:
@@ -258,7 +260,7 @@ def _renewed(traced: Traced) -> tuple[tuple[int, int], ...]:
     """Return the results that tensors from outside hold after a run, each with the argument that it has before."""
     first = len(traced.program.block.arguments) - len(traced.state)
     arguments = {id(x): first + i for i, (slot, t) in enumerate(traced.state) if t is not None for x in (slot, t)}
-    written = [(key, owner) for key, owner, template in traced.writes if type(template) is not Const]
+    written = [(key, owner) for key, owner, aval in traced.writes if type(aval) is not Const]
     data = [(traced.outputs + i, owner) for i, (key, owner) in enumerate(written) if key[0] == "data"]
     return tuple((i, arguments[id(owner)]) for i, owner in data if id(owner) in arguments)
 
@@ -280,20 +282,20 @@ def _wrapped(value: Any) -> Any:
     return value if isinstance(value, (bool, int, float)) else Tensor(value)
 
 
-def _fixed_numbers(made: Flattened) -> dict[str, Any]:
+def _fixed_numbers(made: FlatCall) -> dict[str, Any]:
     """Return the Python numbers among the arguments of which the value is fixed, by place."""
     return {name: x for name, x in fixed_values(made).items() if type(x) in (int, float, *NUMPY_NUMBERS)}
 
 
-def fixed_values(made: Flattened) -> dict[str, Any]:
+def fixed_values(made: FlatCall) -> dict[str, Any]:
     """Return the Python values that the Program takes as fixed, by place."""
     found: dict[str, Any] = {}
     seen: set[int] = set()
 
     def visit(tree: Any, name: str) -> None:
-        if isinstance(tree, Fixed):
+        if isinstance(tree, StaticLeaf):
             found[name] = tree.value
-        elif isinstance(tree, Branch) and id(tree) not in seen:
+        elif isinstance(tree, ContainerNode) and id(tree) not in seen:
             seen.add(id(tree))  # an object may lead back to itself
             for i, item in enumerate(tree.items):
                 visit(item, f"{name}_{i if tree.keys is None else tree.keys[i]}")

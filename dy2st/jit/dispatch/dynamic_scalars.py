@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
-from dy2st.jit.guards.call_signature import Flattened
+from dy2st.jit.guards.call_signature import FlatCall
 
 
-class Openness:
+class DynamicScalars:
     """The names of arguments, and the places of numbers in the state, that are open."""
 
     def __init__(self) -> None:
@@ -27,14 +27,14 @@ class Openness:
         self._closed_arguments: set[str] = set()
         self._closed_state: set[tuple[int, str]] = set()
 
-    def open_arguments(self, programs: Iterable[ConcreteProgram], made: Flattened) -> bool:
-        """Leave open what differs from an earlier call of the same kind; say whether anything was opened."""
+    def open_arguments(self, programs: Iterable[ConcreteProgram], made: FlatCall) -> bool:
+        """Leave open what differs from an earlier call of the same kind; return whether anything was opened."""
         names = {name for program in programs for name in program.differing(made)}
         names -= self._closed_arguments | self.arguments
         self.arguments |= names
         return bool(names)
 
-    def close_arguments(self, made: Flattened) -> None:
+    def close_arguments(self, made: FlatCall) -> None:
         """Fix the numbers again that the function needs as Python values, and the objects that it needs themselves."""
         names = {made.names[i] for i in made.numbers} | set(made.opened)
         self._closed_arguments |= names

@@ -11,24 +11,24 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from dy2st.errors import Dy2stError
-from dy2st.jit.dispatch.dynamic_scalars import Openness
-from dy2st.jit.guards.call_signature import Flattened
+from dy2st.jit.dispatch.dynamic_scalars import DynamicScalars
+from dy2st.jit.guards.call_signature import FlatCall
 from dy2st.runtime.tracer.control_flow.internal_errors import fault
 
 
 class Undecided(Exception):
     """Tracing raised what the function itself may raise or not: a run of it, which is eager then, tells."""
 
-    def __init__(self, key: Any, made: Flattened, error: Exception):
+    def __init__(self, key: Any, made: FlatCall, error: Exception):
         self.key, self.made, self.error = key, made, error
 
 
-Outcome = tuple[Any, Flattened | None, Undecided | None]
+Outcome = tuple[Any, FlatCall | None, Undecided | None]
 """What a call gives; or its arguments, where it is to run eagerly, and what that run decides."""
 
 
 def decide(
-    found: Undecided, lock: AbstractContextManager[Any], open_ones: Openness,
+    found: Undecided, lock: AbstractContextManager[Any], open_ones: DynamicScalars,
     fall_back: Callable[[Any, Dy2stError], None], function: Any,
 ) -> None:  # fmt: skip
     """Take what tracing raised for a fault of the trace: the call did not raise when it ran eagerly."""

@@ -40,8 +40,9 @@ def leave_as_eager(function: Callable[..., Any], error: Exception, args: Any, ke
             function(*args, **keywords)
 
 
-class Failed:
-    """Does what follows where a recognised call of a static function has raised, before the error leaves it.
+class EagerReplay:
+    """Does what follows where a call that hit the inline cache of a static function has raised, before the error leaves
+    it.
 
     It does not keep the function.
     """

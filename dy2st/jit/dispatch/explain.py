@@ -1,8 +1,8 @@
 """What `explain()` says: why each Program was traced, which calls it served and which not, what it took as fixed, and
 what runs eagerly.
 
-Calls that are recognised (`fast_call`) only count. What a call differs in from those before is worked out when it is
-looked up or traced, which takes milliseconds anyway; everything else when somebody asks.
+Calls that hit the inline cache (`fast_call`) only count. What a call differs in from those before is worked out when it
+is looked up or traced, which takes milliseconds anyway; everything else when somebody asks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
-from dy2st.jit.guards.call_signature import Branch, Fixed, Flattened, Leaf, rebuild
+from dy2st.jit.guards.call_signature import ContainerNode, FlatCall, InputLeaf, StaticLeaf, rebuild
 from dy2st.jit.guards.guards import SIMPLE, Guard
 from dy2st.jit.guards.static_values import VALUES
 from dy2st.records import field, record
@@ -25,7 +25,7 @@ MOST_SHOWN = 8
 
 
 @record
-class History:
+class CallHistory:
     """What became of the calls of one function, apart from those that Programs count."""
 
     traced: list[str] = field(default_factory=list[str])
@@ -66,7 +66,7 @@ class Explanation:
     ran eagerly.
     """
 
-    def __init__(self, name: str, history: History, programs: list[ConcreteProgram]):
+    def __init__(self, name: str, history: CallHistory, programs: list[ConcreteProgram]):
         self.name, self.programs = name, programs
         self.traced, self.events, self.fallbacks = list(history.traced), list(history.events), list(history.fallbacks)
         self.dropped = history.dropped
@@ -101,7 +101,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def signature_text(made: Flattened) -> str:
+def signature_text(made: FlatCall) -> str:
     """Return the inputs of a call in words."""
     leaves = [made.numpy.get(i, x) for i, x in enumerate(made.leaves)]
     shown = [f"{name}: {_kind(x)}" for x, name in zip(leaves, made.names, strict=True)]
@@ -112,7 +112,7 @@ def _kind(x: Any) -> str:
     return f"{x.dtype.name}, rank {x.ndim}" if isinstance(x, Tensor) else f"any {type(x).__name__}"
 
 
-def described(made: Flattened, grad: bool) -> dict[str, str]:
+def described(made: FlatCall, grad: bool) -> dict[str, str]:
     """Return in words what the key of a call is made of, by place."""
     seen: set[int] = set()
     found = {name: text for root, tree in made.tree.items() for name, text in _places(tree, root, made, seen)}
@@ -120,14 +120,14 @@ def described(made: Flattened, grad: bool) -> dict[str, str]:
     return found
 
 
-def _places(tree: Any, name: str, made: Flattened, seen: set[int]) -> Iterator[tuple[str, str]]:
-    if isinstance(tree, Leaf):
+def _places(tree: Any, name: str, made: FlatCall, seen: set[int]) -> Iterator[tuple[str, str]]:
+    if isinstance(tree, InputLeaf):
         x = made.numpy.get(tree.index, made.leaves[tree.index])
         needs = isinstance(x, Tensor) and not x.stop_gradient
         yield name, _kind(x) + (", needs a gradient" if needs else "")
-    elif isinstance(tree, Fixed):
+    elif isinstance(tree, StaticLeaf):
         yield name, _shown(tree.value)
-    elif isinstance(tree, Branch) and id(tree) not in seen:
+    elif isinstance(tree, ContainerNode) and id(tree) not in seen:
         seen.add(id(tree))  # an object may lead back to itself
         kind = tree.kind.__name__
         yield name, f"any object of {kind}" if tree.is_object else f"a {kind} of {len(tree.items)}"
@@ -160,7 +160,7 @@ def specialised(program: ConcreteProgram) -> Iterator[str]:
             yield f"{guard} is {guard.value!r:.60}"
 
 
-def rebuild_values(made: Flattened) -> dict[str, Any]:
+def rebuild_values(made: FlatCall) -> dict[str, Any]:
     """Return the arguments of a call again."""
     containers = dict(enumerate(made.containers))
     leaves = [made.numpy.get(i, x) for i, x in enumerate(made.leaves)]

@@ -33,7 +33,7 @@ def verify_first_calls(count: int = 2) -> None:
 
 
 def verified(function: Callable[..., Any], calls: int, args: Any, keywords: Any) -> bool:
-    """Compare a call with eager mode if it is one of the first `calls`; say whether the next one may be, too."""
+    """Compare a call with eager mode if it is one of the first `calls`; return whether the next one may be, too."""
     process = current().process
     if calls >= process.verified_calls:
         return False

@@ -49,25 +49,25 @@ from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.dispatch.inline_cache_epilogue import finishing, plain_writes, tensors_among
 from dy2st.jit.dispatch.inline_cache_run import (
     MOST_COMPARED,
-    Ready,
-    ReadyToWrite,
+    TrampolineBuilder,
+    WritingTrampolineBuilder,
     guarded,
     inside,
     one_is_another,
     running,
     wrapping,
 )
-from dy2st.jit.dispatch.inline_cache_state import NoWords, StateLines
-from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, Flattened, bound_places, meet
+from dy2st.jit.dispatch.inline_cache_state import NotCacheable, StateLines
+from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, FlatCall, bound_places, meet
 from dy2st.nn.layer import Layer
 from dy2st.runtime.aot_cache.bytecode_cache import compiled
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.tracer.input_spec import InputSpec
 
-Recogniser = Callable[..., Any]
+InlineCache = Callable[..., Any]
 """Takes the arguments of a call, or its arguments and keywords where it has keywords, and returns what it gives;
 `UNSEEN` of another call."""
 Failed = Callable[[Exception, tuple[Any, ...], dict[str, Any]], None]
@@ -77,24 +77,24 @@ MOST_LINES = 40_000
 """A Program that reads more than this takes the slow way."""
 
 
-def recogniser(
-    signature: Any, args: Sequence[Any], keywords: dict[str, Any], made: Flattened, program: ConcreteProgram,
+def build_inline_cache(
+    signature: Any, args: Sequence[Any], keywords: dict[str, Any], made: FlatCall, program: ConcreteProgram,
     specs: dict[str, InputSpec], failed: Failed,
-) -> Recogniser | None:  # fmt: skip
+) -> InlineCache | None:  # fmt: skip
     """Return a function that makes a call like this one and returns what it gives, `UNSEEN` for any other."""
     names = [f"a{i}" for i in range(len(args))]
     try:
-        return _Writer(made, program, specs, failed).function(
+        return _InlineCacheEmitter(made, program, specs, failed).function(
             bound_places(signature, args, keywords), names, bool(keywords)
         )
-    except NoWords:
+    except NotCacheable:
         return None
 
 
-class _Writer(StateLines):
-    """Writes the source of one recogniser."""
+class _InlineCacheEmitter(StateLines):
+    """Writes the source of one inline cache."""
 
-    def __init__(self, made: Flattened, program: ConcreteProgram, specs: dict[str, InputSpec], failed: Failed):
+    def __init__(self, made: FlatCall, program: ConcreteProgram, specs: dict[str, InputSpec], failed: Failed):
         super().__init__(program, len(made.leaves), failed)
         self.made, self.specs = made, specs
         self.leaves: list[str] = []
@@ -102,7 +102,7 @@ class _Writer(StateLines):
         self.seen: dict[int, str] = {}
         self.open = {made.names[i] for i in made.numbers}
 
-    def function(self, places: Iterator[tuple[str, str | None, Any]], given: list[str], named: bool) -> Recogniser:
+    def function(self, places: Iterator[tuple[str, str | None, Any]], given: list[str], named: bool) -> InlineCache:
         """Return the function of arguments that stand at `places`: (name, expression, value).
 
         Those that are `given` by position have these names; the others are `named` in the call.
@@ -123,7 +123,7 @@ class _Writer(StateLines):
         if self.program.random:
             run = [f"with {self.constant(default_generator)}().run() as (random_seed, random_draw):", *inside(run)]
         if len(self.lines) > MOST_LINES:
-            raise NoWords
+            raise NotCacheable
         every = "".join(f"{name}, " for name in given)
         head, first = ("args, keywords", [f"{every}= args"] if given else []) if named else (", ".join(given), [])
         end = "failed(error, args, keywords)" if named else f"failed(error, ({every}), {{}})"
@@ -138,7 +138,7 @@ class _Writer(StateLines):
         except SyntaxError as error:
             if "too many nested" not in error.msg:
                 raise
-            raise NoWords from None  # results that stand in 200 lists, one in the other
+            raise NotCacheable from None  # results that stand in 200 lists, one in the other
         return scope["make"](**self.names)
 
     def apart(self, state: list[str]) -> None:
@@ -171,12 +171,12 @@ class _Writer(StateLines):
             return ["program.calls += 1", f"return program.run_on({groups}, {self.constant(xp)})"]
         runner = self.program.compiled.runner(xp)
         name, results = self.constant(runner), tensors_among(self.program)
-        if isinstance(runner, Automatic):
+        if isinstance(runner, TieredProgram):
             renews = bool(self.program.traced.program.renewed)
-            ready = Ready(runner, [*inputs.kinds, *[True] * renews], results, inputs.distinct)
+            ready = TrampolineBuilder(runner, [*inputs.kinds, *[True] * renews], results, inputs.distinct)
             lines = [f"known = {self.constant(ready)}(known)"]
             if writes := plain_writes(self.program):
-                lines.append(f"written = {self.constant(ReadyToWrite(writes))}(written)")
+                lines.append(f"written = {self.constant(WritingTrampolineBuilder(writes))}(written)")
             made = running(name, lines, inputs, results, renews=renews)
         else:
             self.lines += inputs.looks + inputs.array_looks
@@ -218,14 +218,14 @@ class _Writer(StateLines):
         elif isinstance(x, (types.FunctionType, type, Layer)):
             self.refuse(f"{text} is not {self.constant(x)}")
         else:
-            raise NoWords
+            raise NotCacheable
 
     def value(self, text: str, x: Any, kind: type) -> None:
         if x is None or kind is bool:
             self.refuse(f"{text} is not {x}")
             return
         if kind is float and (x != x or x == 0):
-            raise NoWords
+            raise NotCacheable
         v = self.variable(text)
         self.refuse(f"type({v}) is not {kind.__name__} or {v} != {self.constant(x)}")
 
@@ -238,7 +238,7 @@ class _Writer(StateLines):
             self.containers.append(v)
         if isinstance(x, dict):
             if not all(isinstance(k, (str, int)) for k in x):
-                raise NoWords
+                raise NotCacheable
             self.refuse(f"tuple({v}) != {self.constant(tuple(x))}")
         items = x.items() if isinstance(x, dict) else enumerate(x)
         labels: Any = getattr(kind, "_fields", None) or range(len(x))

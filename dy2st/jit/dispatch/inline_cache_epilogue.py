@@ -9,7 +9,8 @@
     c10._grad = None
     return output
 
-It does what `ConcreteProgram.run_on` does through templates and the keys of the write log, one line for each write.
+It does what `ConcreteProgram.run_on` does through abstract values and the keys of the side-effect log, one line for
+each write.
 """
 
 from __future__ import annotations
@@ -21,16 +22,26 @@ from typing import Any
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.dispatch.write_back import commit, target, write_array
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
-from dy2st.jit.tracing.output_structure import Shared, restore
-from dy2st.jit.tracing.output_views import FromRun, ResultView, view_of
+from dy2st.jit.tracing.output_structure import SharedObjects, restore
+from dy2st.jit.tracing.output_views import ResultView, RunResult, view_of
 from dy2st.runtime.autograd_engine.backward import accumulate_leaf
 from dy2st.runtime.backends.cpu.trampolines.write_back import NO_GRADIENT
 from dy2st.runtime.eager.tape.node import freed, wrap
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.values.abstract import Again, Const, Given, Items, Made, NewList, Number, Template, TensorLike
+from dy2st.runtime.tracer.values.abstract import (
+    AbstractValue,
+    Const,
+    Items,
+    MadeObject,
+    NewList,
+    Number,
+    SameArgument,
+    SameObject,
+    TensorLike,
+)
 
 NAMES = {
-    "Shared": Shared, "Tensor": Tensor, "accumulate_leaf": accumulate_leaf, "commit": commit, "freed": freed,
+    "Shared": SharedObjects, "Tensor": Tensor, "accumulate_leaf": accumulate_leaf, "commit": commit, "freed": freed,
     "restore": restore, "target": target, "view_of": view_of, "wrap": wrap, "write_array": write_array,
 }  # fmt: skip
 """What the lines name beside constants."""
@@ -52,7 +63,7 @@ def finishing(
     traced = program.traced
     made = {i: f"results[{i}]" for i in tensors} | {i: f"freed(Tensor(results[{i}]))" for i in traced.freed}
     views = _views(traced.views, inputs, made, constant)
-    output = _Words(made, containers).of(traced.output)
+    output = _ResultExpressions(made, containers).of(traced.output)
     if output is None:
         values = ", ".join(made.get(i, f"wrap(Tensor, results[{i}])") for i in range(traced.outputs))
         output = f"restore(iter([{values}]), {constant(traced.output)}, Shared([{', '.join(containers)}]))"
@@ -61,12 +72,12 @@ def finishing(
     numbers = itertools.count(traced.outputs)
     targets: list[str] = []
     writes: list[str] = []
-    for key, owner, template in traced.writes:
+    for key, owner, aval in traced.writes:
         name = constant(owner)
         if isinstance(owner, (ArgumentSlot, StateSlot)):
             targets.append(f"t{len(targets)} = target({name}, [{', '.join(leaves)}], [{', '.join(containers)}])")
             name = f"t{len(targets) - 1}"
-        writes += _write(key, name, template, numbers, constant)
+        writes += _write(key, name, aval, numbers, constant)
     if plain_writes(program):
         writes = ["if written is None:", *(f"    {line}" for line in writes), "else: written(results)"]
     return [*targets, *views, f"output = {output}", *writes, "return output"]
@@ -75,9 +86,9 @@ def finishing(
 def plain_writes(program: ConcreteProgram) -> list[tuple[Tensor, int]]:
     """Return the tensors that a call writes, each with the number of its result; none where there are other writes."""
     numbers, found = itertools.count(program.traced.outputs), list[tuple[Tensor, int]]()
-    for key, owner, template in program.traced.writes:
-        none = key[0] == "grad" and isinstance(template, Const) and template.object is None
-        if not isinstance(owner, Tensor) or not (none or (key[0] == "data" and isinstance(template, TensorLike))):
+    for key, owner, aval in program.traced.writes:
+        none = key[0] == "grad" and isinstance(aval, Const) and aval.object is None
+        if not isinstance(owner, Tensor) or not (none or (key[0] == "data" and isinstance(aval, TensorLike))):
             return []
         found.append((owner, NO_GRADIENT if none else next(numbers)))
     return found if len(found) >= FEW else []
@@ -86,7 +97,7 @@ def plain_writes(program: ConcreteProgram) -> list[tuple[Tensor, int]]:
 def tensors_among(program: ConcreteProgram) -> tuple[int, ...] | None:
     """Return the numbers of results that every call makes tensors of; None where one is all that there is to a call."""
     traced = program.traced
-    words = _Words({})
+    words = _ResultExpressions({})
     if words.of(traced.output) is None:
         return ()
     other = {*traced.freed, *(view.result for view in traced.views)}
@@ -109,7 +120,7 @@ def _views(views: Sequence[ResultView], inputs: Sequence[str], made: dict[int, s
                 made[number] = f"s{number}"
             source = made[number]
         for op, operands, attributes in view.steps:
-            words = [f"results[{x.result}], " if isinstance(x, FromRun) else f"{x!r}, " for x in operands]
+            words = [f"results[{x.result}], " if isinstance(x, RunResult) else f"{x!r}, " for x in operands]
             lines.append(f"{name} = view_of({source}, {constant(op)}, ({''.join(words)}), {constant(attributes)})")
             source = name
         if not view.steps:
@@ -118,14 +129,14 @@ def _views(views: Sequence[ResultView], inputs: Sequence[str], made: dict[int, s
     return lines
 
 
-def _write(key: Any, owner: str, template: Template, numbers: Iterator[int], constant: Constant) -> list[str]:
-    """Return the lines that write one value under a key of the write log, as `write_back.commit` does."""
-    if isinstance(template, Const):
-        if key[0] == "grad" and template.object is None:
+def _write(key: Any, owner: str, aval: AbstractValue, numbers: Iterator[int], constant: Constant) -> list[str]:
+    """Return the lines that write one value under a key of the side-effect log, as `write_back.commit` does."""
+    if isinstance(aval, Const):
+        if key[0] == "grad" and aval.object is None:
             return [f"{owner}._grad = None"]
-        return [f"commit({constant(key)}, {owner}, {constant(template.object)})"]
+        return [f"commit({constant(key)}, {owner}, {constant(aval.object)})"]
     value = f"results[{next(numbers)}]"
-    made = value if isinstance(template, Number) else f"Tensor({value})"
+    made = value if isinstance(aval, Number) else f"Tensor({value})"
     if key[0] == "data":
         return [f"if {owner}._version is None: {owner}._payload = {value}", f"else: write_array({owner}, {value})"]
     if key[0] == "grad":
@@ -135,7 +146,7 @@ def _write(key: Any, owner: str, template: Template, numbers: Iterator[int], con
     return [f"commit({constant(key)}, {owner}, {made})"]
 
 
-class _Words:
+class _ResultExpressions:
     """Write the expression of an output, made of `results` in turn.
 
     `made` has the tensors of some results, `containers` the lists and dicts of the call; `tensors` gets the numbers of
@@ -148,32 +159,32 @@ class _Words:
         self._numbers = itertools.count()
         self._made = set[int]()
 
-    def of(self, template: Template) -> str | None:
-        """Return the expression of an object of this template; None where there are no words."""
-        if isinstance(template, TensorLike):
+    def of(self, aval: AbstractValue) -> str | None:
+        """Return the expression of an object of this abstract value; None where there are no words."""
+        if isinstance(aval, TensorLike):
             number = next(self._numbers)
             self.tensors.append(number)
             return self.made.get(number, f"Tensor(results[{number}])")
-        if isinstance(template, Number):
+        if isinstance(aval, Number):
             return f"results[{next(self._numbers)}]"
-        if isinstance(template, NewList):
-            return self.of(template.content)
-        if isinstance(template, Given):
-            return "" if self.containers is None else self.containers[template.index]
-        if isinstance(template, Again):
-            return f"same{template.number}" if template.number in self._made else None
-        if isinstance(template, Made):
-            text = self.of(template.content)
-            self._made.add(template.number)  # not before: what is in it may not lead to it
-            return None if text is None else f"(same{template.number} := {text})"
-        if not isinstance(template, Items) or template.kind not in (tuple, list, dict):
+        if isinstance(aval, NewList):
+            return self.of(aval.content)
+        if isinstance(aval, SameArgument):
+            return "" if self.containers is None else self.containers[aval.index]
+        if isinstance(aval, SameObject):
+            return f"same{aval.number}" if aval.number in self._made else None
+        if isinstance(aval, MadeObject):
+            text = self.of(aval.content)
+            self._made.add(aval.number)  # not before: what is in it may not lead to it
+            return None if text is None else f"(same{aval.number} := {text})"
+        if not isinstance(aval, Items) or aval.kind not in (tuple, list, dict):
             return None
-        items = [self.of(item) for item in template.items]
-        if template.keys is None:
+        items = [self.of(item) for item in aval.items]
+        if aval.keys is None:
             whole = "".join(f"{item}, " for item in items)
-            text = f"({whole})" if template.kind is tuple else f"[{whole}]"
-        elif all(type(key) in (str, int) for key in template.keys):
-            text = f"{{{', '.join(f'{key!r}: {item}' for key, item in zip(template.keys, items, strict=True))}}}"
+            text = f"({whole})" if aval.kind is tuple else f"[{whole}]"
+        elif all(type(key) in (str, int) for key in aval.keys):
+            text = f"{{{', '.join(f'{key!r}: {item}' for key, item in zip(aval.keys, items, strict=True))}}}"
         else:
             return None
         return None if None in items else text

@@ -31,11 +31,11 @@ from dy2st.runtime.backends.cpu.trampolines.call import Input, is_loaded, known_
 from dy2st.runtime.backends.cpu.trampolines.write_back import known_writes
 from dy2st.runtime.backends.llvm_availability import NoLlvm
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.signal_delivery import comes_from_handler
 
 UNSEEN = object()
-"""What a recogniser returns of another call."""
+"""What an inline cache returns of another call."""
 MOST_COMPARED = 12
 """So many objects are compared one by one, which takes 5 ns a pair; the number of an object takes 40."""
 
@@ -65,7 +65,7 @@ def unknown(*_: Any) -> Any:
 
 
 @record
-class Inputs:
+class ProgramInputs:
     """What a Program takes, as the lines of a function that calls it name it."""
 
     given: list[str] = field(default_factory=list)
@@ -95,10 +95,10 @@ class Inputs:
 
 
 @record
-class Ready:
+class TrampolineBuilder:
     """Makes the machine code for a kind of call, once there is native code for it to call."""
 
-    runner: Automatic
+    runner: TieredProgram
     inputs: Sequence[Input]
     results: Sequence[int] | None
     distinct: int
@@ -115,7 +115,7 @@ class Ready:
 
 
 @record
-class ReadyToWrite:
+class WritingTrampolineBuilder:
     """Makes the machine code for what a call writes, beside that for the call itself."""
 
     writes: Sequence[tuple[Tensor, int]]
@@ -126,7 +126,7 @@ class ReadyToWrite:
 
 
 def running(
-    runner: str, ready: Sequence[str], inputs: Inputs, results: Sequence[int] | None, *, renews: bool
+    runner: str, ready: Sequence[str], inputs: ProgramInputs, results: Sequence[int] | None, *, renews: bool
 ) -> list[str]:
     """Return the lines that run a Program by what `runner` names, and leave what it gives in `results`.
 

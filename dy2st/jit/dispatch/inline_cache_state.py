@@ -11,19 +11,19 @@ from dy2st.ir.types import TensorType
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.dispatch.eager_replay import note_unwritten
 from dy2st.jit.dispatch.inline_cache_epilogue import NAMES
-from dy2st.jit.dispatch.inline_cache_run import UNSEEN, Inputs, unknown, unseen
-from dy2st.jit.guards.behavior_guards import OwnName
+from dy2st.jit.dispatch.inline_cache_run import UNSEEN, ProgramInputs, unknown, unseen
+from dy2st.jit.guards.behavior_guards import InstanceOverride
 from dy2st.jit.guards.call_signature import shares_memory
-from dy2st.jit.guards.guards import GlobalSlot, Guard, ItemSlot, LayerGuard, SameGuard, StateSlot, same
-from dy2st.jit.guards.watched_guards import Watch
+from dy2st.jit.guards.guards import AliasGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, StateSlot, same
+from dy2st.jit.guards.watched_guards import GuardBatch
 from dy2st.jit.guards.watched_guards import unknown as unwatched
 from dy2st.nn.layer import Layer
-from dy2st.runtime.backends.donation import Handed
+from dy2st.runtime.backends.donation import DonatedInputs
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.sentinels import MISSING
 
 
-class NoWords(Exception):
+class NotCacheable(Exception):
     """Something that generated code cannot recognise."""
 
 
@@ -34,10 +34,10 @@ class StateLines:
         self.program, self._arguments = program, arguments
         self.names: dict[str, Any] = {**NAMES, "MISSING": MISSING, "UNSEEN": UNSEEN, "unseen": unseen,
                                       "note_unwritten": note_unwritten, "program": program, "same": same,
-                                      "shares_memory": shares_memory, "Handed": Handed, "known": unknown,
+                                      "shares_memory": shares_memory, "Handed": DonatedInputs, "known": unknown,
                                       "written": None, "watched": unwatched, "failed": failed}  # fmt: skip
         self.lines: list[str] = []
-        self.inputs = Inputs()
+        self.inputs = ProgramInputs()
         self.dicts: dict[str, str] = {}
         """The variables that hold the attributes of layers."""
         self.layers: dict[int, str] = {}
@@ -78,7 +78,7 @@ class StateLines:
 
     def state(self) -> list[str]:
         """Check the guards; return the expressions of the state."""
-        watch = Watch()
+        watch = GuardBatch()
         others = [guard for guard in self.program.traced.guards if not watch.takes(guard)]
         if watch.guards:
             self.lines.append(f"if not watched(): watched = {self.constant(watch.again)}()")
@@ -123,7 +123,7 @@ class StateLines:
                 if name in x.__dict__[registry]:
                     return f"{self.attributes(owner)}[{registry!r}].get({name!r}, MISSING)"
         if not name.isidentifier() or name.startswith("__"):
-            raise NoWords
+            raise NotCacheable
         return f"{owner}.{name}"
 
     def attributes(self, owner: str) -> str:
@@ -138,15 +138,15 @@ class StateLines:
             return
         if type(guard) is Guard:
             now = self.attribute(guard.owner, self.constant(guard.owner), guard.name)
-        elif type(guard) is SameGuard:
+        elif type(guard) is AliasGuard:
             self.refuse(f"{self.place(guard.slot)} is not {self.place(guard.first)}")
             return
-        elif type(guard) is OwnName:
+        elif type(guard) is InstanceOverride:
             now = self.attributes(self.constant(guard.owner))
             self.refuse(f"{now}.get({guard.name!r}, MISSING) is not {self.constant(guard.value)}")
             return
         else:
-            self.refuse(f"not {self.constant(guard.holds)}()")
+            self.refuse(f"not {self.constant(guard.passes)}()")
             return
         value = self.constant(guard.value)
         self.refuse(f"{now} is not {value} and not same({now}, {value})")

@@ -47,7 +47,7 @@ class ProgramCache:
     def find(self, key: Any, leaves: Sequence[Any], again: bool = False) -> ConcreteProgram | None:
         """Return the Program for a call whose guards hold; of those before it is noted why not, once a call."""
         for program in tuple(self.entries.get(key, ())):
-            if program.has_extents_of(leaves) and program.holds():
+            if program.has_extents_of(leaves) and program.guards_pass():
                 return program
             if not again:
                 program.refuse(leaves)
@@ -55,7 +55,7 @@ class ProgramCache:
 
     def fixed(self, key: Any) -> set[tuple[int, int]]:
         """Return the extents, by leaf and axis, that are fixed in the Programs of such calls."""
-        return {(i, axis) for p in self.entries.get(key, ()) if p.fixed and p.holds() for i, axis in p.fixed}
+        return {(i, axis) for p in self.entries.get(key, ()) if p.fixed and p.guards_pass() for i, axis in p.fixed}
 
     def add(self, key: Any, program: ConcreteProgram) -> None:
         """Add a Program."""

@@ -15,15 +15,15 @@ from dy2st.errors import ConversionError, DebuggerCall, Dy2stError, NotDerivable
 from dy2st.forks import Locked
 from dy2st.ir.context import current
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
-from dy2st.jit.dispatch.dynamic_scalars import Openness
+from dy2st.jit.dispatch.dynamic_scalars import DynamicScalars
 from dy2st.jit.dispatch.eager_arbiter import Undecided
-from dy2st.jit.dispatch.explain import History, described, difference, rebuild_values, signature_text
+from dy2st.jit.dispatch.explain import CallHistory, described, difference, rebuild_values, signature_text
 from dy2st.jit.dispatch.fallback_warning import warn_of_fallback
 from dy2st.jit.dispatch.inline_cache_run import modes_of
 from dy2st.jit.dispatch.program_cache import ProgramCache
 from dy2st.jit.dispatch.retrace_warning import MANY, warn_of_tracing
 from dy2st.jit.dispatch.trace_call import trace_call
-from dy2st.jit.guards.call_signature import Defaults, Flattened, check_specs, flatten, signature_of
+from dy2st.jit.guards.call_signature import FlatCall, FunctionDefaults, check_specs, flatten, signature_of
 from dy2st.jit.tracing.fixed_extents import fix
 from dy2st.jit.tracing.input_spec_binding import flat_specs
 from dy2st.jit.tracing.trace import FunctionTrace
@@ -31,13 +31,13 @@ from dy2st.runtime.backends.cpu.python_abi import prefault
 from dy2st.runtime.signal_delivery import go_on
 from dy2st.runtime.tracer.control_flow.internal_errors import placed
 from dy2st.runtime.tracer.input_spec import InputSpec
-from dy2st.runtime.tracer.loops.loop_state_cache import Notes
+from dy2st.runtime.tracer.loops.loop_state_cache import LoopStateNotes
 from dy2st.runtime.tracer.recording.loop_checkpointing import Policy, chosen_policy
 
 MOST_FIXED = 4
 """So often the extents that an error names are fixed, then all that the function has read."""
 MOST_UNROLLED = 256
-"""Loops of more turns are not recorded turn by turn where extents are fixed."""
+"""Loops of more iterations are not recorded iteration by iteration where extents are fixed."""
 
 
 class ProgramOfCall(Locked):
@@ -64,19 +64,19 @@ class ProgramOfCall(Locked):
         self._full_graph = full_graph
         self._instance = instance
         self.checkpoint = checkpoint
-        """What gradients keep of the turns of loops; None: what is current when a call is traced."""
+        """What gradients keep of the iterations of loops; None: what is current when a call is traced."""
         self.strict = strict
         """Whether native code is strict: the same bits on every CPU."""
         self._signature = signature_of(function if instance is None else types.MethodType(function, instance))
-        self._defaults = Defaults(function)
+        self._defaults = FunctionDefaults(function)
         self._cache = ProgramCache(max_programs)
-        self._open = Openness()
-        self._history = History()
+        self._open = DynamicScalars()
+        self._history = CallHistory()
         self._eager: set[Any] = set()
         """Kinds of call that run eagerly."""
         self._kinds: list[dict[str, str]] = []
         """The calls that were traced, in words."""
-        self._memory: prefault.Expected | None = None
+        self._memory: prefault.ExpectedMemory | None = None
         """What the first call is expected to take, until that is known."""
 
     def _specs(self) -> dict[str, InputSpec]:
@@ -84,7 +84,7 @@ class ProgramOfCall(Locked):
             return {}
         return flat_specs(self._signature, self._input_spec)
 
-    def _program(self, made: Flattened) -> tuple[ConcreteProgram | None, Flattened]:
+    def _program(self, made: FlatCall) -> tuple[ConcreteProgram | None, FlatCall]:
         """Return the Program for a call, traced now if there is none, and the arguments as it takes them.
 
         The Program is None when the call falls back.
@@ -110,8 +110,8 @@ class ProgramOfCall(Locked):
             return program, made
 
     def _unless_it_meets(
-        self, key: Any, program: ConcreteProgram, made: Flattened
-    ) -> tuple[ConcreteProgram | None, Flattened]:
+        self, key: Any, program: ConcreteProgram, made: FlatCall
+    ) -> tuple[ConcreteProgram | None, FlatCall]:
         """Return the Program, None for a call that falls back because of what it writes, and the arguments."""
         if program.underivable:
             return None, made
@@ -128,7 +128,7 @@ class ProgramOfCall(Locked):
         self._fall_back(key, TraceError(f"{reason}, which a Program takes for two tensors: give it a clone"))
         return None, made
 
-    def _refuse(self, program: ConcreteProgram, made: Flattened, error: NotDerivable) -> None:
+    def _refuse(self, program: ConcreteProgram, made: FlatCall, error: NotDerivable) -> None:
         """Let calls that a Program would serve run eagerly, because its derivative cannot be made."""
         context = current()
         program.underivable = True
@@ -137,15 +137,13 @@ class ProgramOfCall(Locked):
         key = made.key, context.grad, modes_of(context)
         self._fall_back(key, TraceError(reason, file=error.file, line=error.line, hint=error.hint))
 
-    def _again(self, made: Flattened) -> tuple[ConcreteProgram | None, Flattened]:
+    def _again(self, made: FlatCall) -> tuple[ConcreteProgram | None, FlatCall]:
         """Return the Program for a call of which other arguments are open now."""
         anew = flatten(rebuild_values(made), self._open.arguments)
         anew.fixed = None if made.fixed is None else set()
         return self._program(anew)
 
-    def _trace(
-        self, key: Any, made: Flattened, specs: dict[str, InputSpec]
-    ) -> tuple[ConcreteProgram | None, Flattened]:
+    def _trace(self, key: Any, made: FlatCall, specs: dict[str, InputSpec]) -> tuple[ConcreteProgram | None, FlatCall]:
         for program in self._cache.entries.get(key, ()):
             self._open.open_state(program.traced.guards)
         if self._open.open_arguments(self._cache.order, made):
@@ -206,7 +204,8 @@ class ProgramOfCall(Locked):
             warn_of_tracing(self._function, why, self._cache.most)
 
     def _traced(
-        self, made: Flattened, specs: dict[str, InputSpec], notes: Notes | None = None, *, by_value: bool = False,
+        self, made: FlatCall, specs: dict[str, InputSpec], notes: LoopStateNotes | None = None, *,
+        by_value: bool = False,
         exactly: int = MOST_FIXED,
     ) -> ConcreteProgram:  # fmt: skip
         made_trace = FunctionTrace(frozenset(self._open.state), notes)
@@ -231,7 +230,7 @@ class ProgramOfCall(Locked):
             self._history.fall_back(note)
         return ConcreteProgram(traced, made, strict=self.strict)
 
-    def _why(self, key: Any, made: Flattened) -> str:
+    def _why(self, key: Any, made: FlatCall) -> str:
         """Say why no Program serves a call."""
         if not self._cache.order:
             return "the first call"

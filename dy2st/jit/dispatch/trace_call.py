@@ -10,7 +10,7 @@ from dy2st.errors import TraceError
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.jit.dispatch.concrete_program import fixed_values
-from dy2st.jit.guards.call_signature import Flattened, call_arguments, rebuild
+from dy2st.jit.guards.call_signature import FlatCall, call_arguments, rebuild
 from dy2st.jit.tracing.external_objects import mark
 from dy2st.jit.tracing.grad_leaves import hook_refused
 from dy2st.jit.tracing.trace import FunctionTrace, Traced, trace
@@ -21,7 +21,7 @@ from dy2st.shapes import Extent
 
 
 def trace_call(
-    function: Callable[..., Any], signature: inspect.Signature, made: Flattened, specs: dict[str, InputSpec],
+    function: Callable[..., Any], signature: inspect.Signature, made: FlatCall, specs: dict[str, InputSpec],
     trace_of_call: FunctionTrace,
 ) -> Traced:  # fmt: skip
     """Trace a call with the arguments `made`; TraceError where no Program does what the call does to them."""
@@ -48,7 +48,7 @@ def trace_call(
     return traced
 
 
-def _type_of_leaf(t: FunctionTrace, made: Flattened, i: int, spec: InputSpec | None) -> Type:
+def _type_of_leaf(t: FunctionTrace, made: FlatCall, i: int, spec: InputSpec | None) -> Type:
     """Return the type with which a leaf enters: every extent a symbol, but those that are declared or fixed."""
     x = made.leaves[i]
     if not isinstance(x, Tensor):
@@ -63,7 +63,7 @@ def _type_of_leaf(t: FunctionTrace, made: Flattened, i: int, spec: InputSpec | N
     return TensorType(x.dtype, tuple(shape))
 
 
-def _check(traced: Traced, made: Flattened) -> None:
+def _check(traced: Traced, made: FlatCall) -> None:
     """Refuse what would be done to something else than the arguments of a call."""
     for i in traced.grad_free:
         if made.leaves[i]._grad is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
-from dy2st.jit.tracing.output_structure import Shared, restore
+from dy2st.jit.tracing.output_structure import SharedObjects, restore
 from dy2st.runtime.autograd_engine.backward import accumulate_leaf
 from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tensor import Tensor
@@ -15,14 +15,16 @@ from dy2st.runtime.tracer.values.abstract import Const, Number, TensorLike
 from dy2st.runtime.tracer.values.container_classes import fill, library_kind
 from dy2st.runtime.tracer.values.object_attributes import attributes, drop_attribute
 from dy2st.runtime.tracer.values.sentinels import Key
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 
 
 def are_bare(writes: Sequence[Any]) -> bool:
-    """Say whether `write_arrays` can do the writes: of constants, numbers, tensors without a gradient of their own."""
+    """Return whether `write_arrays` can do the writes: of constants, numbers, tensors without a gradient of their
+    own.
+    """
     return all(
-        isinstance(template, (Const, Number)) or (isinstance(template, TensorLike) and template.stop_gradient)
-        for _, _, template in writes
+        isinstance(aval, (Const, Number)) or (isinstance(aval, TensorLike) and aval.stop_gradient)
+        for _, _, aval in writes
     )
 
 
@@ -34,9 +36,9 @@ def write_arrays(
         owner if type(owner) is Tensor else target(owner, leaves, containers) for _, owner, _ in writes
     ]
     rest = iter(values)
-    for (key, _, template), written in zip(writes, targets, strict=True):
-        if type(template) is Const:
-            commit(key, written, template.object)
+    for (key, _, aval), written in zip(writes, targets, strict=True):
+        if type(aval) is Const:
+            commit(key, written, aval.object)
             continue
         kind, value = key[0], next(rest)
         if kind == "data" and written._version is None:
@@ -50,13 +52,17 @@ def write_arrays(
 
 
 def write_back(
-    writes: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any], containers: Sequence[Any], shared: Shared
+    writes: Sequence[Any],
+    values: Sequence[Any],
+    leaves: Sequence[Any],
+    containers: Sequence[Any],
+    shared: SharedObjects,
 ) -> None:
     """Write what a run left to the real objects."""
     rest = iter(values)
     targets = [target(owner, leaves, containers) for _, owner, _ in writes]  # before an attribute is bound anew
-    for (key, _, template), written in zip(writes, targets, strict=True):
-        commit(key, written, restore(rest, template, shared))
+    for (key, _, aval), written in zip(writes, targets, strict=True):
+        commit(key, written, restore(rest, aval, shared))
 
 
 def target(owner: Any, leaves: Sequence[Any], containers: Sequence[Any]) -> Any:
@@ -67,9 +73,9 @@ def target(owner: Any, leaves: Sequence[Any], containers: Sequence[Any]) -> Any:
 
 
 def commit(key: Key, owner: Any, value: Any) -> None:
-    """Write what a run left under a key of the write log into the real object."""
+    """Write what a run left under a key of the side-effect log into the real object."""
     kind = key[0]
-    if isinstance(value, Undefined):
+    if isinstance(value, UnboundLocal):
         if kind == "attr" and key[2] in attributes(owner):
             if isinstance(owner, type):
                 delattr(owner, key[2])

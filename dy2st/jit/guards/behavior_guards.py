@@ -21,7 +21,7 @@ from typing import Any
 from dy2st.naming import is_plain_module
 from dy2st.nn.layer import Layer
 from dy2st.records import record
-from dy2st.runtime.backends.cpu.trampolines.unchanged_words import NO_VERSION, Lines, version_of, version_place
+from dy2st.runtime.backends.cpu.trampolines.watched_words import NO_VERSION, WatchedWords, version_of, version_place
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.sentinels import MISSING
 
@@ -35,8 +35,8 @@ class BehaviourGuard:
         self.objects: dict[int, tuple[Any, type]] = {}
         self.classes: dict[int, _Class] = {}
         self.functions: dict[int, _Function] = {}
-        self.names: dict[tuple[int, str], OwnName] = {}
-        self.library: dict[tuple[int, str], OwnName] = {}
+        self.names: dict[tuple[int, str], InstanceOverride] = {}
+        self.library: dict[tuple[int, str], InstanceOverride] = {}
         self.partials: dict[int, tuple[functools.partial[Any], dict[str, Any]]] = {}
 
     # ---- what a trace meets ----------------------------------------------------------------------------------------
@@ -66,23 +66,23 @@ class BehaviourGuard:
     def note_name(self, x: Any, name: str) -> None:
         """Note whether an object has an attribute of its own under the name of one of its class."""
         if (id(x), name) not in self.names and isinstance(getattr(x, "__dict__", None), dict):
-            self.names[id(x), name] = OwnName(x, name, vars(x).get(name, MISSING))
+            self.names[id(x), name] = InstanceOverride(x, name, vars(x).get(name, MISSING))
 
     def note_library(self, owner: types.ModuleType | type, name: str) -> None:
         """Note what a module of a library, or a class of it, has under a name."""
         for place in owner.__mro__ if isinstance(owner, type) else (owner,):
             if (id(place), name) not in self.library:
-                self.library[id(place), name] = OwnName(place, name, vars(place).get(name, MISSING))
+                self.library[id(place), name] = InstanceOverride(place, name, vars(place).get(name, MISSING))
             if name in vars(place):
                 return
 
     # ---- what a call finds -----------------------------------------------------------------------------------------
-    def holds(self) -> bool:
-        """Say whether all of it still is as it was."""
+    def passes(self) -> bool:
+        """Return whether all of it still is as it was."""
         return self._changed() is None
 
-    def lines(self, lines: Lines) -> bool:
-        """Add what stands in single words of memory; say whether that is known."""
+    def lines(self, lines: WatchedWords) -> bool:
+        """Add what stands in single words of memory; return whether that is known."""
         for x, _ in self.objects.values():
             lines.type_of(x)
         for one in self.functions.values():
@@ -108,16 +108,16 @@ class BehaviourGuard:
             if type(x) is not kind:
                 return f"the class of a {kind.__name__}"
         for own in (*self.names.values(), *self.library.values()):
-            if not own.holds():
+            if not own.passes():
                 return str(own)
         for f in self.functions.values():
-            if not f.holds():
+            if not f.passes():
                 return f"the code or a default of `{f.f.__qualname__}`"
         for f, before in self.partials.values():
             if not _same_items(f.keywords, before):
                 return "a keyword of a functools.partial"
         for one in self.classes.values():
-            if not one.holds():
+            if not one.passes():
                 return f"a method of {one.kind.__qualname__}"
         return None
 
@@ -126,15 +126,15 @@ class BehaviourGuard:
 
 
 @record(frozen=True)
-class OwnName:
+class InstanceOverride:
     """What an object has of its own under the name of something that its class has: nothing, mostly."""
 
     owner: Any
     name: str
     value: Any
 
-    def holds(self) -> bool:
-        """Say whether it still is the same."""
+    def passes(self) -> bool:
+        """Return whether it still is the same."""
         return vars(self.owner).get(self.name, MISSING) is self.value
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ class _Function:
     def of(f: types.FunctionType) -> _Function:
         return _Function(f, f.__code__, f.__defaults__, dict(f.__kwdefaults__ or {}))
 
-    def holds(self) -> bool:
+    def passes(self) -> bool:
         f = self.f
         if f.__code__ is not self.code or not _same_items(f.__kwdefaults__ or {}, self.keywords):
             return False
@@ -170,7 +170,7 @@ class _Class:
         self._version = _version(kind)
         self._parts = _parts_of(kind)
 
-    def holds(self) -> bool:
+    def passes(self) -> bool:
         version = _version(self.kind)
         if version == self._version != NO_VERSION:
             return True
@@ -194,7 +194,7 @@ def _parts_of(kind: type) -> list[tuple[type, dict[str, Any]]]:
 
 
 def _acts(x: Any) -> bool:
-    """Say whether something in a class is more than data."""
+    """Return whether something in a class is more than data."""
     return type(x) is types.FunctionType or callable(x) or hasattr(type(x), "__get__")
 
 
@@ -205,5 +205,5 @@ def _same_items(now: dict[str, Any], before: dict[str, Any]) -> bool:
 
 
 def _is_watched(kind: type) -> bool:
-    """Say whether a class may be changed: the user's may, and layers."""
+    """Return whether a class may be changed: the user's may, and layers."""
     return not is_plain_module(kind.__module__) or issubclass(kind, Layer)

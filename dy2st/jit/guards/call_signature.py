@@ -20,7 +20,7 @@ from dy2st.jit.guards.static_values import is_its_attributes, key_of
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.input_spec import InputSpec
-from dy2st.runtime.tracer.values.symbolic_iterator import Pulled, is_own
+from dy2st.runtime.tracer.values.symbolic_iterator import PulledSource, is_own
 
 CONTAINERS = (list, dict, OrderedDict, set, deque)
 NUMPY_NUMBERS = (
@@ -38,7 +38,7 @@ NUMPY_NUMBERS = (
 """The NumPy scalars that may be left open: a Program takes the number, which Python's own types hold exactly."""
 
 
-class Flattened:
+class FlatCall:
     """One call's arguments: `leaves` in order, and a `key` of everything else."""
 
     __slots__ = (
@@ -60,7 +60,7 @@ class Flattened:
     def __init__(self) -> None:
         self.leaves: list[Any] = []
         self.containers: list[Any] = []
-        self.iterators: list[Pulled] = []
+        self.iterators: list[PulledSource] = []
         """Iterators, which a call uses up: a Program serves the one call that it was traced for."""
         self.names: list[str] = []
         self.numbers: list[int] = []
@@ -81,9 +81,9 @@ class Flattened:
         self.tree: Any = None
 
 
-def flatten(values: dict[str, Any], opened: set[str]) -> Flattened:
+def flatten(values: dict[str, Any], opened: set[str]) -> FlatCall:
     """Take the bound arguments apart; numbers and attributes of objects at places in `opened` become inputs."""
-    made = Flattened()
+    made = FlatCall()
     seen: dict[int, Any] = {}
     keys: list[Any] = []
     made.tree = {name: _flatten(x, name, made, seen, keys, opened) for name, x in values.items()}
@@ -91,12 +91,12 @@ def flatten(values: dict[str, Any], opened: set[str]) -> Flattened:
     return made
 
 
-def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: list[Any], opened: set[str]) -> Any:
+def _flatten(x: Any, name: str, made: FlatCall, seen: dict[int, Any], keys: list[Any], opened: set[str]) -> Any:
     kind = type(x)
     if isinstance(x, Tensor):
         if id(x) in seen:
             keys.append(("same", seen[id(x)]))
-            return Leaf(seen[id(x)])
+            return InputLeaf(seen[id(x)])
         seen[id(x)] = len(made.leaves)
         payload = x._payload
         keys.append((payload.dtype, payload.ndim, x.stop_gradient))
@@ -122,28 +122,28 @@ def _flatten(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: lis
     if kind is tuple:
         keys.append((tuple, len(x)))
         items = [_flatten(v, f"{name}_{i}", made, seen, keys, opened) for i, v in enumerate(x)]
-        return Branch(kind, items, None, -1)
+        return ContainerNode(kind, items, None, -1)
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         keys.append((kind, len(x)))
         parts = zip(x._fields, x, strict=True)
         items = [_flatten(v, f"{name}_{n}", made, seen, keys, opened) for n, v in parts]
-        return Branch(kind, items, None, -1)
+        return ContainerNode(kind, items, None, -1)
     if kind in CONTAINERS and not (kind is deque and x.maxlen is not None):
         return _container(x, name, made, seen, keys, opened)
-    if is_own(x) or kind is Pulled:
-        made.iterators.append(x if kind is Pulled else Pulled(x))
+    if is_own(x) or kind is PulledSource:
+        made.iterators.append(x if kind is PulledSource else PulledSource(x))
         keys.append(("iterator", type(made.iterators[-1].real)))
-        return Moving(len(made.iterators) - 1)
+        return IteratorLeaf(len(made.iterators) - 1)
     if is_its_attributes(x):
         if name in opened:
             made.opened.append(name)
             return _container(x, name, made, seen, keys, opened)
         made.objects[name] = x
     keys.append(key_of(x))
-    return Fixed(x)
+    return StaticLeaf(x)
 
 
-def _note_memory(x: Tensor, made: Flattened, seen: dict[int, Any], keys: list[Any]) -> None:
+def _note_memory(x: Tensor, made: FlatCall, seen: dict[int, Any], keys: list[Any]) -> None:
     """Note whether a tensor, which is a view or has views, shares memory with another argument."""
     first = seen.setdefault(id(x._version), len(made.leaves))
     if first != len(made.leaves):
@@ -152,13 +152,13 @@ def _note_memory(x: Tensor, made: Flattened, seen: dict[int, Any], keys: list[An
 
 
 def shares_memory(tensors: Sequence[Tensor]) -> bool:
-    """Say whether two of these are views of one tensor, or a tensor and its view."""
+    """Return whether two of these are views of one tensor, or a tensor and its view."""
     versions = [id(t._version) for t in tensors if t._version is not None]
     return len(versions) != len(set(versions))
 
 
 def meet(some: Iterable[Any], others: Iterable[Any]) -> bool:
-    """Say whether one of some tensors is one of the others, or shares memory with it; numbers do not."""
+    """Return whether one of some tensors is one of the others, or shares memory with it; numbers do not."""
     return not {_memory(t) for t in some if isinstance(t, Tensor)}.isdisjoint(map(_memory, others))
 
 
@@ -167,7 +167,7 @@ def _memory(x: Any) -> int:
     return id(x if version is None else version)
 
 
-def _container(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: list[Any], opened: set[str]) -> Any:
+def _container(x: Any, name: str, made: FlatCall, seen: dict[int, Any], keys: list[Any], opened: set[str]) -> Any:
     """Take a list, a dict or an object apart; one that was met before is the same one."""
     if id(x) in seen:
         keys.append(("same", "container", seen[id(x)].index))
@@ -179,41 +179,41 @@ def _container(x: Any, name: str, made: Flattened, seen: dict[int, Any], keys: l
     parts: dict[Any, Any] = dict(enumerate(x)) if in_order else x if isinstance(x, dict) else vars(x)
     labels = None if in_order else list(parts)
     keys.append((kind, len(parts) if labels is None else tuple(labels)))
-    found = seen[id(x)] = Branch(kind, [], labels, at)
+    found = seen[id(x)] = ContainerNode(kind, [], labels, at)
     for k, v in parts.items():
         found.items.append(_flatten(v, f"{name}_{k}", made, seen, keys, opened))
     return found
 
 
-def _leaf(x: Any, name: str, made: Flattened) -> Leaf:
+def _leaf(x: Any, name: str, made: FlatCall) -> InputLeaf:
     made.leaves.append(x)
     made.names.append(name)
-    return Leaf(len(made.leaves) - 1)
+    return InputLeaf(len(made.leaves) - 1)
 
 
 @record
-class Leaf:
+class InputLeaf:
     """Input number `index`."""
 
     index: int
 
 
 @record
-class Moving:
+class IteratorLeaf:
     """Iterator number `index`."""
 
     index: int
 
 
 @record
-class Fixed:
+class StaticLeaf:
     """A Python value that the Program depends on."""
 
     value: Any
 
 
 @record
-class Branch:
+class ContainerNode:
     """A container of arguments."""
 
     kind: type
@@ -233,11 +233,11 @@ def rebuild(
 ) -> Any:
     """Put leaves back into the structure of the arguments; `containers` takes the lists and dicts, by number."""
     containers = {} if containers is None else containers
-    if isinstance(tree, Moving):
+    if isinstance(tree, IteratorLeaf):
         return iterators[tree.index]
-    if isinstance(tree, Leaf):
+    if isinstance(tree, InputLeaf):
         return leaves[tree.index]
-    if isinstance(tree, Fixed):
+    if isinstance(tree, StaticLeaf):
         return tree.value
     if tree.index >= 0 and tree.index in containers:
         return containers[tree.index]
@@ -272,7 +272,7 @@ def signature_of(function: Any) -> inspect.Signature:
         raise ConversionError(f"{function!r} has no signature that can be read: {error}") from None
 
 
-class Defaults:
+class FunctionDefaults:
     """The code and defaults of a function, which its signature shows: they may be set anew."""
 
     def __init__(self, function: Any):
@@ -280,7 +280,7 @@ class Defaults:
         self._seen = self._now()
 
     def changed(self) -> bool:
-        """Say whether they are others than when that was asked last."""
+        """Return whether they are others than when that was asked last."""
         before, self._seen = self._seen, self._now()
         (code, given, named), (code_before, given_before, named_before) = self._seen, before
         same_given = len(given) == len(given_before) and all(map(operator.is_, given, given_before))
@@ -324,7 +324,7 @@ def bound_places(
             yield name, None, p.default
 
 
-def check_specs(specs: dict[str, InputSpec], made: Flattened) -> None:
+def check_specs(specs: dict[str, InputSpec], made: FlatCall) -> None:
     """Hold inputs against their declarations; ValueError or TypeError names the argument."""
     for x, name in zip(made.leaves, made.names, strict=True):
         spec = specs.get(name)

@@ -20,7 +20,7 @@ NUMBERS = (int, float)
 
 
 def same(now: Any, before: Any) -> bool:
-    """Say whether a value is what it was: the same object, an equal value of a simple type, or the same function."""
+    """Return whether a value is what it was: the same object, an equal value of a simple type, or the same function."""
     if now is before:
         return True
     if type(now) is not type(before):
@@ -33,7 +33,7 @@ def same(now: Any, before: Any) -> bool:
 
 
 def _fits(now: Any, before: Any) -> bool:
-    """Say whether an item may stand where `before` was: a tensor is read anew at each call."""
+    """Return whether an item may stand where `before` was: a tensor is read anew at each call."""
     return now is before or (isinstance(now, Tensor) and type(now) is type(before)) or same(now, before)
 
 
@@ -111,8 +111,8 @@ class Guard:
         except (AttributeError, ValueError):  # a cell that has nothing any more raises the latter
             return MISSING
 
-    def holds(self) -> bool:
-        """Say whether it still is."""
+    def passes(self) -> bool:
+        """Return whether it still is."""
         now = self.now()
         return now is self.value or same(now, self.value)
 
@@ -124,8 +124,8 @@ class Guard:
         return f"{self} has changed"
 
     def changed_number(self) -> bool:
-        """Say whether a Python number stands there that differs from the one that was read only in its value."""
-        return type(self.value) in NUMBERS and type(self.now()) is type(self.value) and not self.holds()
+        """Return whether a Python number stands there that differs from the one that was read only in its value."""
+        return type(self.value) in NUMBERS and type(self.now()) is type(self.value) and not self.passes()
 
     def __str__(self) -> str:
         if self.name == "cell_contents":
@@ -136,7 +136,7 @@ class Guard:
 
 
 @record(frozen=True)
-class OwnGuard(Guard):
+class InstanceAttributeGuard(Guard):
     """An attribute that an object has itself, whatever its class has under that name."""
 
     def now(self) -> Any:
@@ -157,13 +157,13 @@ class GlobalGuard(Guard):
 
 
 @record(frozen=True)
-class KindGuard(Guard):
+class TypeGuard(Guard):
     """A Python number that is an argument: its type must stay; the value is that type."""
 
     slot: StateSlot
 
-    def holds(self) -> bool:
-        """Say whether it still has this type."""
+    def passes(self) -> bool:
+        """Return whether it still has this type."""
         return type(self.slot.now()) is self.value
 
     def changed_number(self) -> bool:
@@ -172,14 +172,14 @@ class KindGuard(Guard):
 
 
 @record(frozen=True)
-class ContentGuard:
+class ContainerGuard:
     """The content of a container that was read while tracing."""
 
     owner: Any
     content: Any
 
-    def holds(self) -> bool:
-        """Say whether it still is what it was, item by item."""
+    def passes(self) -> bool:
+        """Return whether it still is what it was, item by item."""
         now = plain_content(self.owner)
         if len(now) != len(self.content):
             return False
@@ -210,8 +210,8 @@ class ViewGuard:
         """What the tensor is read from."""
         return self.slot.owner
 
-    def holds(self) -> bool:
-        """Say whether it still is one."""
+    def passes(self) -> bool:
+        """Return whether it still is one."""
         now = self.slot.now()
         return isinstance(now, Tensor) and now._view is not None and now._view.base is self.base
 
@@ -224,7 +224,7 @@ class ViewGuard:
 
 
 @record(frozen=True)
-class SameGuard:
+class AliasGuard:
     """Two places at which the same tensor was read: the Program has it once."""
 
     slot: StateSlot
@@ -235,8 +235,8 @@ class SameGuard:
         """What the tensor is read from."""
         return self.slot.owner
 
-    def holds(self) -> bool:
-        """Say whether it still is the same."""
+    def passes(self) -> bool:
+        """Return whether it still is the same."""
         return self.slot.now() is self.first.now()
 
     def changed_number(self) -> bool:
@@ -254,8 +254,8 @@ class ArrayGuard:
     owner: Any
     content: Any
 
-    def holds(self) -> bool:
-        """Say whether they still are the same."""
+    def passes(self) -> bool:
+        """Return whether they still are the same."""
         now, before = self.owner, self.content
         if now.shape != before.shape or now.dtype != before.dtype:
             return False
@@ -287,8 +287,8 @@ class LayerGuard:
         return (state["_sub_layers"], state["_forward_pre_hooks"], state["_forward_post_hooks"],
                 tuple(state["_parameters"]), tuple(state["_buffers"]))  # fmt: skip
 
-    def holds(self) -> bool:
-        """Say whether it still has the same."""
+    def passes(self) -> bool:
+        """Return whether it still has the same."""
         return bool(LayerGuard._parts(self.owner) == self.content)
 
     def changed_number(self) -> bool:

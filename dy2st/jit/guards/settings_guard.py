@@ -41,8 +41,8 @@ class SettingsGuard:
             for part in _parts(value):
                 yield from self.note(part)
 
-    def holds(self) -> bool:
-        """Say whether they still are; they are looked at only where any was set anew."""
+    def passes(self) -> bool:
+        """Return whether they still are; they are looked at only where any was set anew."""
         if self.seen == changes.count:
             return True
         count = changes.count
@@ -95,6 +95,6 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def wrote(trace: Trace, x: Any, name: str, value: Any) -> bool:
-    """Say whether a trace has set a setting, which the package's code would not see."""
+    """Return whether a trace has set a setting, which the package's code would not see."""
     written = trace.log.get(("attr", id(x), name))
     return written is not MISSING and not same(written, value)

@@ -29,7 +29,7 @@ ANSWERS = ("__getattr__", "__call__", "__next__", "__enter__")
 MOST_ATTRIBUTES = 64
 
 
-class Same:
+class ById:
     """An object in a key: equal when it is the same object; kept alive, so that its id stays its own."""
 
     __slots__ = ("object",)
@@ -38,7 +38,7 @@ class Same:
         self.object = object
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.object is self.object
+        return isinstance(other, ById) and other.object is self.object
 
     def __hash__(self) -> int:
         return id(self.object)
@@ -57,9 +57,9 @@ def key_of(x: Any) -> Any:
     if kind is frozenset:
         return kind, frozenset(map(key_of, x))
     if kind is types.MethodType:
-        return kind, Same(x.__self__), _function_key(x.__func__)
+        return kind, ById(x.__self__), _function_key(x.__func__)
     if kind is types.BuiltinMethodType:
-        return kind, Same(x.__self__), x.__name__
+        return kind, ById(x.__self__), x.__name__
     if kind is functools.partial:
         return kind, key_of(x.func), tuple(map(key_of, x.args)), tuple((k, key_of(v)) for k, v in x.keywords.items())
     return _function_key(x)
@@ -68,27 +68,27 @@ def key_of(x: Any) -> Any:
 def _function_key(f: Any) -> Any:
     """Return the key of a function that is the same each time its `def` runs; of anything else its identity."""
     if type(f) is not types.FunctionType or vars(f) or _assigns_captured(f.__code__):
-        return "object", Same(f)
+        return "object", ById(f)
     try:
         captured = [cell.cell_contents for cell in f.__closure__ or ()]
     except ValueError:  # not assigned yet
-        return "object", Same(f)
+        return "object", ById(f)
     more = [*captured, *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
     if not all(isinstance(x, VALUES) or getattr(type(x), "has_no_state", False) for x in more):
-        return "object", Same(f)
-    return "function", Same(f.__code__), Same(f.__globals__), tuple(map(key_of, more))
+        return "object", ById(f)
+    return "function", ById(f.__code__), ById(f.__globals__), tuple(map(key_of, more))
 
 
 @while_it_lives
 def _assigns_captured(code: types.CodeType) -> bool:
-    """Say whether a function may assign a variable that it captured."""
+    """Return whether a function may assign a variable that it captured."""
     free, ways = set(code.co_freevars), ("STORE_DEREF", "DELETE_DEREF")
     own = does(code, *ways) and any(i.opname in ways and i.argval in free for i in dis.get_instructions(code))
     return own or any(isinstance(c, types.CodeType) and _assigns_captured(c) for c in code.co_consts)
 
 
 def is_its_attributes(x: Any) -> bool:
-    """Say whether an object (a dataclass, say) is no more than its attributes, so that another may stand for it."""
+    """Return whether an object (a dataclass, say) is no more than its attributes, so that another may stand for it."""
     kind = type(x)
     if not is_plain_object(x) or not hasattr(x, "__dict__") or isinstance(x, Layer) or len(vars(x)) > MOST_ATTRIBUTES:
         return False

@@ -1,8 +1,9 @@
-"""Guards that are looked at together by each call that is recognised: in one call of machine code, once that runs.
+"""Guards that are looked at together by each call that hits the inline cache: in one call of machine code, once that
+runs.
 
     if not watched(): watched = again()
 
-`watched` is machine code that compares words of memory with what they were (unchanged_words.py). Where it
+`watched` is machine code that compares words of memory with what they were (watched_words.py). Where it
 finds another one, which need not mean anything (an equal number is another object, a class has got some attribute), the
 guards decide, and what they have allowed is what is compared from then on.
 """
@@ -14,17 +15,17 @@ from typing import Any
 
 from dy2st.jit.guards.behavior_guards import BehaviourGuard
 from dy2st.jit.guards.guards import GlobalGuard, Guard
-from dy2st.runtime.backends.cpu.trampolines.unchanged_words import Lines
+from dy2st.runtime.backends.cpu.trampolines.watched_words import WatchedWords
 
 MOST_RENEWALS = 100
 """So often the words are read anew: where they change all the time, only the guards are asked."""
 
 
-class Changed(Exception):
+class GuardFailed(Exception):
     """A guard does not hold."""
 
 
-class Watch:
+class GuardBatch:
     """Guards of one Program that stand in words of memory."""
 
     def __init__(self) -> None:
@@ -43,15 +44,15 @@ class Watch:
         return [own for guard in self.guards if type(guard) is BehaviourGuard for own in guard.names.values()]
 
     def again(self) -> Callable[[], bool]:
-        """Ask the guards; return what compares the words from now on. `Changed` where a guard does not hold."""
+        """Ask the guards; return what compares the words from now on. `GuardFailed` where a guard does not hold."""
         self._renewals += 1
         made = self._lines() if self._renewals <= MOST_RENEWALS else None
-        if not all(guard.holds() for guard in self.guards):
-            raise Changed
+        if not all(guard.passes() for guard in self.guards):
+            raise GuardFailed
         return made or unknown
 
     def _lines(self) -> Callable[[], bool] | None:
-        lines = Lines()
+        lines = WatchedWords()
         return lines.unchanged() if all(_add(guard, lines) for guard in self.guards) else None
 
 
@@ -60,8 +61,8 @@ def unknown() -> bool:
     return False
 
 
-def _add(guard: Any, lines: Lines) -> bool:
-    """Add the words of a guard; say whether it is known where they stand."""
+def _add(guard: Any, lines: WatchedWords) -> bool:
+    """Add the words of a guard; return whether it is known where they stand."""
     if isinstance(guard, GlobalGuard):
         lines.entry(guard.owner, guard.name)
         return True

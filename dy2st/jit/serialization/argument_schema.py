@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import FileFormatError
-from dy2st.jit.guards.call_signature import Branch, Fixed, Leaf
+from dy2st.jit.guards.call_signature import ContainerNode, InputLeaf, StaticLeaf
 from dy2st.jit.serialization.output_schema import (
     CONTAINERS,
     MAX_DEPTH,
@@ -75,9 +75,9 @@ def signature_from_json(data: Json, where: str) -> inspect.Signature:
 # ---- trees -------------------------------------------------------------------------------------------------------
 def tree_to_json(tree: Any, name: str) -> Json:
     """Return where inputs stand inside of argument `name`."""
-    if isinstance(tree, Leaf):
+    if isinstance(tree, InputLeaf):
         return {"input": tree.index}
-    if isinstance(tree, Fixed):
+    if isinstance(tree, StaticLeaf):
         return {"fixed": constant_to_json(tree.value, f"argument '{name}'")}
     if tree.is_object or (tree.keys is None and tree.kind.__name__ not in CONTAINERS):
         raise NotSaveable(f"argument '{name}' is a {tree.kind.__name__}, which a file cannot hold")
@@ -93,29 +93,29 @@ def tree_from_json(data: Json, inputs: int, where: str, depth: int = 0) -> Any:
         raise FileFormatError(f"{where}: {data!r:.60} does not say what an argument is made of")
     ((kind, content),) = data.items()
     if kind == "input" and type(content) is int and 0 <= content < inputs:
-        return Leaf(content)
+        return InputLeaf(content)
     if kind == "fixed":
-        return Fixed(constant_from_json(content, where))
+        return StaticLeaf(constant_from_json(content, where))
     if kind in CONTAINERS and type(content) is list:
-        return Branch(CONTAINERS[kind], [tree_from_json(i, inputs, where, depth + 1) for i in content], None)
+        return ContainerNode(CONTAINERS[kind], [tree_from_json(i, inputs, where, depth + 1) for i in content], None)
     if kind == "dict" and type(content) is list and all(is_pair(pair) for pair in content):
         items = [tree_from_json(pair[1], inputs, where, depth + 1) for pair in content]
-        return Branch(dict, items, [pair[0] for pair in content])
+        return ContainerNode(dict, items, [pair[0] for pair in content])
     raise FileFormatError(f"{where}: {data!r:.60} does not say what an argument is made of")
 
 
 def is_pair(data: Json) -> bool:
-    """Say whether data are a pair of a key (a string, int or bool) and anything."""
+    """Return whether data are a pair of a key (a string, int or bool) and anything."""
     return type(data) is list and len(data) == 2 and type(data[0]) in (str, int, bool)
 
 
 # ---- calls -------------------------------------------------------------------------------------------------------
 def collect(tree: Any, x: Any, name: str, leaves: list[Any], names: list[str]) -> None:
     """Put what stands at the leaves of `tree` into `leaves`; ValueError or TypeError says where `x` differs."""
-    if isinstance(tree, Leaf):
+    if isinstance(tree, InputLeaf):
         _collect_leaf(tree, x, name, leaves)
         names[tree.index] = names[tree.index] or name
-    elif isinstance(tree, Fixed):
+    elif isinstance(tree, StaticLeaf):
         if not _same(tree.value, x):
             raise ValueError(f"argument '{name}' was saved as {tree.value!r} and cannot be {_shown(x)}")
     elif tree.keys is not None:
@@ -134,7 +134,7 @@ def collect(tree: Any, x: Any, name: str, leaves: list[Any], names: list[str]) -
 
 
 def _same(saved: Any, x: Any) -> bool:
-    """Say whether an argument is the constant that was saved, containers item by item."""
+    """Return whether an argument is the constant that was saved, containers item by item."""
     if same_constant(saved, x):
         return True
     if type(saved) is not type(x) or not isinstance(saved, (list, tuple, dict)) or len(saved) != len(x):
@@ -144,7 +144,7 @@ def _same(saved: Any, x: Any) -> bool:
     return all(map(_same, saved, x))
 
 
-def _collect_leaf(tree: Leaf, x: Any, name: str, leaves: list[Any]) -> None:
+def _collect_leaf(tree: InputLeaf, x: Any, name: str, leaves: list[Any]) -> None:
     if isinstance(x, np.ndarray):
         x = Tensor(x)
     if not isinstance(x, (Tensor, Scalar)) and type(x) not in (int, float, bool):

@@ -18,10 +18,10 @@ from dy2st.ir.equality import structurally_equal
 from dy2st.ir.location import user_location
 from dy2st.ir.program import Block, Program
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
-from dy2st.jit.guards.call_signature import Flattened, flatten
+from dy2st.jit.guards.call_signature import FlatCall, flatten
 from dy2st.jit.guards.guards import ArgumentSlot, Guard, StateSlot
-from dy2st.jit.serialization.export_signatures import KindOfCall, kinds_of_call, static_functions
-from dy2st.jit.serialization.output_schema import NotSaveable, template_to_json
+from dy2st.jit.serialization.export_signatures import CallSignature, call_signatures, static_functions
+from dy2st.jit.serialization.output_schema import NotSaveable, aval_to_json
 from dy2st.jit.serialization.schema import SavedCall, SavedLayer, SavedMethod, Target, call_to_json
 from dy2st.jit.serialization.state_names import StateNames
 from dy2st.jit.static_function import StaticFunction
@@ -42,7 +42,7 @@ def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable
                 f"a method cannot be saved under the name '{name}': loaded layers have that name themselves"
             )
         spec = input_spec if name == "forward" else None
-        methods[name] = _Saver(name, static, owner, names, program, reserved).method(kinds_of_call(static, spec))
+        methods[name] = _Saver(name, static, owner, names, program, reserved).method(call_signatures(static, spec))
     training = owner.training if isinstance(owner, Layer) else True
     return SavedLayer(program, methods, names.state(), training)
 
@@ -71,7 +71,7 @@ class _Saver:
         forward.__signature__ = static._signature  # type: ignore[attr-defined]
         return StaticFunction(forward, static._input_spec, True, checkpoint=static.checkpoint)
 
-    def method(self, kinds: list[KindOfCall]) -> SavedMethod:
+    def method(self, kinds: list[CallSignature]) -> SavedMethod:
         made = SavedMethod(self.static._signature)
         for kind in kinds:
             traced = list(self._modes(kind))
@@ -85,7 +85,7 @@ class _Saver:
         return made
 
     # ---- tracing ---------------------------------------------------------------------------------------------------
-    def _modes(self, kind: KindOfCall) -> Iterator[tuple[str, tuple[ConcreteProgram, Flattened, KindOfCall]]]:
+    def _modes(self, kind: CallSignature) -> Iterator[tuple[str, tuple[ConcreteProgram, FlatCall, CallSignature]]]:
         """Yield the Programs for the mode in which the layer is and for the other one."""
         layer = self.owner
         if not isinstance(layer, Layer):
@@ -109,7 +109,7 @@ class _Saver:
                 below.training = before
         yield _mode(not now), other
 
-    def _trace(self, kind: KindOfCall) -> tuple[ConcreteProgram, Flattened, KindOfCall]:
+    def _trace(self, kind: CallSignature) -> tuple[ConcreteProgram, FlatCall, CallSignature]:
         made = flatten(kind.values, kind.open_numbers)
         made.fixed = None
         context = {"layer": self.owner} if isinstance(self.owner, Layer) else {}
@@ -128,7 +128,7 @@ class _Saver:
         return found, made, kind
 
     # ---- what a file says of a trace -------------------------------------------------------------------------------
-    def _call(self, program: ConcreteProgram, made: Flattened, kind: KindOfCall) -> tuple[SavedCall, Program]:
+    def _call(self, program: ConcreteProgram, made: FlatCall, kind: CallSignature) -> tuple[SavedCall, Program]:
         traced = program.traced
         inputs = len(made.leaves)
         state: list[str] = []
@@ -151,19 +151,19 @@ class _Saver:
         kept: list[tuple[Target, Any]] = []
         if traced.actions:
             self._warn("a loaded layer will not go on with the learning rate schedule, as forward does")
-        for key, owner, template in traced.writes:
-            values = block.results[at : at + len(template.types())]
+        for key, owner, aval in traced.writes:
+            values = block.results[at : at + len(aval.types())]
             at += len(values)
             owner = owner.fetch() if isinstance(owner, StateSlot) else owner
             target = self._target(key, owner)
             if target is None:
                 self._warn(f"a loaded layer will not change {_shown(key, owner)}, as forward does")
                 continue
-            if not self._fits(target, template):
+            if not self._fits(target, aval):
                 continue
             if target.kind == "attribute":
-                self._warn_of_number(program, key, template)
-            kept.append((target, template))
+                self._warn_of_number(program, key, aval)
+            kept.append((target, aval))
             results = [*results, *values]
         block.results = results
         return kept
@@ -184,17 +184,17 @@ class _Saver:
             raise ValueError(f"forward sets the attribute '{path}', which loaded layers have themselves: rename it")
         return None if path is None else Target("attribute", path)
 
-    def _fits(self, target: Target, template: Any) -> bool:
+    def _fits(self, target: Target, aval: Any) -> bool:
         try:
-            template_to_json(template, f"attribute '{target.name}'")
+            aval_to_json(aval, f"attribute '{target.name}'")
         except NotSaveable as error:
             self._warn(f"a loaded layer will not set it: {error}")
             return False
         return True
 
-    def _warn_of_number(self, program: ConcreteProgram, key: tuple[Any, ...], template: Any) -> None:
+    def _warn_of_number(self, program: ConcreteProgram, key: tuple[Any, ...], aval: Any) -> None:
         """Warn of a Python number that forward reads and changes: in a file it is what it is now."""
-        number = isinstance(template, Number) or (isinstance(template, Const) and type(template.object) in (int, float))
+        number = isinstance(aval, Number) or (isinstance(aval, Const) and type(aval.object) in (int, float))
         read = any(isinstance(g, Guard) and (id(g.owner), g.name) == key[1:] for g in program.traced.guards)
         if number and read:
             self._warn(

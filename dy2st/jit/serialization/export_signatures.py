@@ -18,7 +18,7 @@ from dy2st.runtime.tracer.input_spec import InputSpec
 
 
 @record
-class KindOfCall:
+class CallSignature:
     """Arguments that stand for a kind of call: samples, and what is declared of them by leaf name."""
 
     values: dict[str, Any]
@@ -60,13 +60,13 @@ def to_trace(function: Any, input_spec: Sequence[Any] | None) -> StaticFunction:
     )
 
 
-def kinds_of_call(static: StaticFunction, input_spec: Sequence[Any] | None) -> list[KindOfCall]:
+def call_signatures(static: StaticFunction, input_spec: Sequence[Any] | None) -> list[CallSignature]:
     """Return the kinds of calls to save: the declared one, or those that were made."""
     declared = static._input_spec if input_spec is None else input_spec
     if declared is not None:
         values = bind_specs(static._signature, list(declared))
-        return [KindOfCall(sample_of(values), flat_specs(static._signature, list(declared)), set())]
-    found: dict[str, KindOfCall] = {}
+        return [CallSignature(sample_of(values), flat_specs(static._signature, list(declared)), set())]
+    found: dict[str, CallSignature] = {}
     for program in static._cache:
         found.setdefault(*_kind_of(program))
     if not found:
@@ -75,7 +75,7 @@ def kinds_of_call(static: StaticFunction, input_spec: Sequence[Any] | None) -> l
     return list(found.values())
 
 
-def _kind_of(program: ConcreteProgram) -> tuple[str, KindOfCall]:
+def _kind_of(program: ConcreteProgram) -> tuple[str, CallSignature]:
     """Return what a Program was traced for, and a text that is the same for all Programs of that kind."""
     leaves: list[Any] = []
     specs: dict[str, InputSpec] = {}
@@ -91,4 +91,4 @@ def _kind_of(program: ConcreteProgram) -> tuple[str, KindOfCall]:
             numbers.add(name)
             leaves.append({"int": 1, "float": 1.0, "bool": True}[kind.kind])
     values = {name: rebuild(tree, leaves) for name, tree in program.tree.items()}
-    return f"{program.tree}{specs}{sorted(numbers)}", KindOfCall(values, specs, numbers)
+    return f"{program.tree}{specs}{sorted(numbers)}", CallSignature(values, specs, numbers)

@@ -1,6 +1,6 @@
 """A loaded method inside of a Program that is being built: its Program becomes a function there, the call an operation.
 
-State is read and written through the write log, as the attributes of any other layer are.
+State is read and written through the side-effect log, as the attributes of any other layer are.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dy2st.jit.tracing.trace import FunctionTrace
 from dy2st.ops.control.control_flow import outward
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.access.attributes_items import attr, set_attr
-from dy2st.runtime.tracer.values.flatten import decode
+from dy2st.runtime.tracer.values.flatten import unflatten
 from dy2st.runtime.tracer.values.sentinels import MISSING
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 
 
 def record(trace: FunctionTrace, layer: Any, call: SavedCall, program: Program, leaves: Sequence[Any]) -> Any:
@@ -33,9 +33,9 @@ def record(trace: FunctionTrace, layer: Any, call: SavedCall, program: Program, 
     operands += [_state(trace, layer, one) for one in call.state]
     types = tuple(outward(v.type, set()) for v in program.block.results)
     results = iter(b.operation("call", operands, {"function": name, "types": types}).results)
-    output = decode(trace, results, call.output)
-    for target, template in call.writes:
-        _write(trace, layer, target, decode(trace, results, template))
+    output = unflatten(trace, results, call.output)
+    for target, aval in call.writes:
+        _write(trace, layer, target, unflatten(trace, results, aval))
     return output
 
 
@@ -46,10 +46,10 @@ def _function(trace: FunctionTrace, program: Program) -> str:
         names: dict[str, str] = {}
         for function in program.functions:
             base = name = f"loaded_{function}"
-            turn = 0
+            iteration = 0
             while name in trace.functions or name in names.values():
-                turn += 1
-                name = f"{base}_{turn}"
+                iteration += 1
+                name = f"{base}_{iteration}"
             names[function] = name
         for function, block in program.functions.items():
             copy = trace.functions[names[function]] = clone_block(block)
@@ -90,7 +90,7 @@ def _write(trace: FunctionTrace, layer: Any, target: Target, value: Any) -> None
     if target.kind in ("random", "seed"):
         trace.log.set(("rng",) if target.kind == "random" else ("seed",), None, value)
         return
-    if isinstance(value, Undefined):
+    if isinstance(value, UnboundLocal):
         return
     owner, last = layer._place_of(target.name)
     if target.kind == "attribute":

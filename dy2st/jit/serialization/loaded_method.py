@@ -24,7 +24,7 @@ from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.executor.executable import Compiled
 from dy2st.runtime.interpreter.error_locations import user_traceback
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 
 
 class LoadedMethod:
@@ -125,8 +125,8 @@ class _Run:
         count = call.outputs()
         output = restore(iter(results[:count]), call.output)
         values = iter(results[count:])
-        for target, template in call.writes:
-            _write(layer, target, restore(values, template))
+        for target, aval in call.writes:
+            _write(layer, target, restore(values, aval))
         return output
 
 
@@ -187,7 +187,7 @@ def _write(layer: Any, target: Target, value: Any) -> None:
         return
     assert target.name is not None
     if target.kind == "attribute":
-        if not isinstance(value, Undefined):
+        if not isinstance(value, UnboundLocal):
             layer._set_at(target.name, value)
         return
     commit(("data" if target.kind == "elements" else "grad",), layer._tensor_at(target.name), value)

@@ -1,4 +1,4 @@
-"""Templates as JSON for files: how an output, or something that was written, is made of a Program's results.
+"""Abstract values as JSON for files: how an output, or something that was written, is made of a Program's results.
 
     {"tensor": ["float32[N, 4]", false]}    a tensor of this type, and whether no gradient flows into it
     {"number": "int"}                       a Python number that the run gives
@@ -20,13 +20,13 @@ from dy2st.errors import FileFormatError, ProgramSyntaxError
 from dy2st.ir.type_text import DTYPES, parse_type, print_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime.tracer.values.abstract import (
+    AbstractValue,
     Const,
     Items,
     ListOf,
     NewList,
     Number,
     OneOf,
-    Template,
     TensorLike,
     Unset,
 )
@@ -60,14 +60,14 @@ def constant_to_json(x: Any, what: str) -> Json:
 
 def constant_from_json(data: Json, where: str) -> Any:
     """Return the constant that `constant_to_json` wrote; FileFormatError when it wrote none."""
-    found = template_from_json(data, where)
+    found = aval_from_json(data, where)
     try:
         return _constant(found)
     except TypeError:
         raise FileFormatError(f"{where}: a constant is expected, not {data!r:.60}") from None
 
 
-def _constant(t: Template) -> Any:
+def _constant(t: AbstractValue) -> Any:
     if isinstance(t, Const):
         return t.object
     if isinstance(t, Items):
@@ -76,8 +76,8 @@ def _constant(t: Template) -> Any:
     raise TypeError("not a constant")
 
 
-def template_to_json(t: Template, what: str) -> Json:
-    """Return a template as JSON; `what` names the whole for NotSaveable ("the output")."""
+def aval_to_json(t: AbstractValue, what: str) -> Json:
+    """Return an abstract value as JSON; `what` names the whole for NotSaveable ("the output")."""
     if isinstance(t, TensorLike):
         return {"tensor": [print_type(t.type), t.stop_gradient]}
     if isinstance(t, Number):
@@ -85,21 +85,21 @@ def template_to_json(t: Template, what: str) -> Json:
     if isinstance(t, Const):
         return constant_to_json(t.object, what)
     if isinstance(t, Items) and t.keys is not None:
-        return {"dict": [[_key(k, what), template_to_json(i, what)] for k, i in zip(t.keys, t.items, strict=True)]}
+        return {"dict": [[_key(k, what), aval_to_json(i, what)] for k, i in zip(t.keys, t.items, strict=True)]}
     if isinstance(t, Items) and issubclass(t.kind, (set, frozenset)):
         raise NotSaveable(f"{what} holds an object of type {t.kind.__name__}, which cannot be saved: {SAVEABLE}")
     if isinstance(t, Items):
         kind = "tuple" if issubclass(t.kind, tuple) else "list"
-        return {kind: [template_to_json(i, what) for i in t.items]}
+        return {kind: [aval_to_json(i, what) for i in t.items]}
     if isinstance(t, NewList):
-        return {"new_list": template_to_json(t.content, what)}
+        return {"new_list": aval_to_json(t.content, what)}
     if isinstance(t, ListOf):
-        return {"list_of": template_to_json(t.element, what)}
+        return {"list_of": aval_to_json(t.element, what)}
     if isinstance(t, Unset):
         return {"unset": t.name}
     if not isinstance(t, OneOf):
         raise NotSaveable(f"{what} holds an object that forward makes, which cannot be saved: {SAVEABLE}")
-    return {"one_of": [template_to_json(a, what) for a in t.alternatives]}
+    return {"one_of": [aval_to_json(a, what) for a in t.alternatives]}
 
 
 def _key(key: Any, what: str) -> Any:
@@ -110,8 +110,8 @@ def _key(key: Any, what: str) -> Any:
     )
 
 
-def template_from_json(data: Json, where: str, depth: int = 0) -> Template:
-    """Return the template that `template_to_json` wrote; FileFormatError says where the data are none."""
+def aval_from_json(data: Json, where: str, depth: int = 0) -> AbstractValue:
+    """Return the abstract value that `aval_to_json` wrote; FileFormatError says where the data are none."""
     if depth > MAX_DEPTH:
         raise FileFormatError(f"{where}: nested more than {MAX_DEPTH} deep")
     if type(data) is not dict or len(data) != 1:
@@ -123,7 +123,7 @@ def template_from_json(data: Json, where: str, depth: int = 0) -> Template:
     return read(content, where, depth)
 
 
-def _read_tensor(content: Json, where: str, depth: int) -> Template:
+def _read_tensor(content: Json, where: str, depth: int) -> AbstractValue:
     if type(content) is not list or len(content) != 2 or type(content[0]) is not str or type(content[1]) is not bool:
         raise FileFormatError(f"{where}: a tensor is a type and whether it stops gradients")
     try:
@@ -135,39 +135,39 @@ def _read_tensor(content: Json, where: str, depth: int) -> Template:
     return TensorLike(found, content[1])
 
 
-def _read_number(content: Json, where: str, depth: int) -> Template:
+def _read_number(content: Json, where: str, depth: int) -> AbstractValue:
     if content not in ("int", "float", "bool"):
         raise FileFormatError(f"{where}: {content!r:.60} is no kind of number")
     return Number(content)
 
 
-def _read_const(content: Json, where: str, depth: int) -> Template:
+def _read_const(content: Json, where: str, depth: int) -> AbstractValue:
     if content is not None and type(content) not in (bool, int, float, str):
         raise FileFormatError(f"{where}: {content!r:.60} is no constant")
     return Const(content)
 
 
-def _read_float(content: Json, where: str, depth: int) -> Template:
+def _read_float(content: Json, where: str, depth: int) -> AbstractValue:
     if content not in ("nan", "inf", "-inf"):
         raise FileFormatError(f"{where}: {content!r:.60} is not nan, inf or -inf")
     return Const(float(content))
 
 
-def _read_dtype(content: Json, where: str, depth: int) -> Template:
+def _read_dtype(content: Json, where: str, depth: int) -> AbstractValue:
     if type(content) is not str or content not in DTYPES:
         raise FileFormatError(f"{where}: {content!r:.60} is no dtype")
     return Const(DTYPES[content])
 
 
-def _read_list(content: Json, where: str, depth: int) -> Template:
+def _read_list(content: Json, where: str, depth: int) -> AbstractValue:
     return Items(list, _items(content, where, depth))
 
 
-def _read_tuple(content: Json, where: str, depth: int) -> Template:
+def _read_tuple(content: Json, where: str, depth: int) -> AbstractValue:
     return Items(tuple, _items(content, where, depth))
 
 
-def _read_dict(content: Json, where: str, depth: int) -> Template:
+def _read_dict(content: Json, where: str, depth: int) -> AbstractValue:
     pairs: list[Any] = content if type(content) is list else [None]
     for pair in pairs:
         if type(pair) is not list or len(pair) != 2 or not (pair[0] is None or type(pair[0]) in (bool, int, str)):
@@ -178,31 +178,31 @@ def _read_dict(content: Json, where: str, depth: int) -> Template:
     return Items(dict, _items([pair[1] for pair in pairs], where, depth), keys)
 
 
-def _read_new_list(content: Json, where: str, depth: int) -> Template:
-    return NewList(template_from_json(content, where, depth + 1))
+def _read_new_list(content: Json, where: str, depth: int) -> AbstractValue:
+    return NewList(aval_from_json(content, where, depth + 1))
 
 
-def _read_list_of(content: Json, where: str, depth: int) -> Template:
-    return ListOf(template_from_json(content, where, depth + 1))
+def _read_list_of(content: Json, where: str, depth: int) -> AbstractValue:
+    return ListOf(aval_from_json(content, where, depth + 1))
 
 
-def _read_unset(content: Json, where: str, depth: int) -> Template:
+def _read_unset(content: Json, where: str, depth: int) -> AbstractValue:
     if type(content) is not str:
         raise FileFormatError(f"{where}: a name is expected, not {content!r:.60}")
     return Unset(content)
 
 
-def _read_one_of(content: Json, where: str, depth: int) -> Template:
+def _read_one_of(content: Json, where: str, depth: int) -> AbstractValue:
     found = OneOf(_items(content, where, depth))
     if len(found.alternatives) < 2 or not isinstance(found.alternatives[0], Unset):
         raise FileFormatError(f"{where}: the first of several alternatives is 'unset'")
     return found
 
 
-def _items(content: Json, where: str, depth: int) -> tuple[Template, ...]:
+def _items(content: Json, where: str, depth: int) -> tuple[AbstractValue, ...]:
     if type(content) is not list:
         raise FileFormatError(f"{where}: a list is expected, not {content!r:.60}")
-    return tuple(template_from_json(item, where, depth + 1) for item in content)
+    return tuple(aval_from_json(item, where, depth + 1) for item in content)
 
 
 _READERS = {

@@ -35,9 +35,9 @@ from dy2st.jit.serialization.argument_schema import (
     tree_from_json,
     tree_to_json,
 )
-from dy2st.jit.serialization.output_schema import template_from_json, template_to_json
+from dy2st.jit.serialization.output_schema import aval_from_json, aval_to_json
 from dy2st.records import field, record
-from dy2st.runtime.tracer.values.abstract import Template
+from dy2st.runtime.tracer.values.abstract import AbstractValue
 
 KIND = "layer"
 STATE_KINDS = ("parameter", "buffer", "temporary", "attribute")
@@ -78,9 +78,9 @@ class SavedCall:
     inputs: int
     state: list[str]
     """Names of tensors; "seed" and "draw" of the generator are written `?seed` and `?draw`."""
-    output: Template
+    output: AbstractValue
     seeded: tuple[int, ...]
-    writes: list[tuple[Target, Template]]
+    writes: list[tuple[Target, AbstractValue]]
 
     def outputs(self) -> int:
         """Return how many results make up the output."""
@@ -136,9 +136,9 @@ def call_to_json(call: SavedCall) -> dict[str, Json]:
         "arguments": [[name, tree_to_json(tree, name)] for name, tree in call.arguments.items()],
         "inputs": call.inputs,
         "state": [{"random": name[1:]} if name[0] == "?" else name for name in call.state],
-        "output": template_to_json(call.output, "the output"),
+        "output": aval_to_json(call.output, "the output"),
         "seeded": list(call.seeded),
-        "writes": [[{t.kind: t.name}, template_to_json(w, f"attribute '{t.name}'")] for t, w in call.writes],
+        "writes": [[{t.kind: t.name}, aval_to_json(w, f"attribute '{t.name}'")] for t, w in call.writes],
     }
 
 
@@ -220,7 +220,7 @@ def _call(
         trees[pair[0]] = tree_from_json(pair[1], inputs, f"{where}, argument {pair[0]!r:.60}")
     names = [_read(item, state, where) for item in _list(reads, where)]
     _check_state(names, block, inputs, state, where)
-    template = template_from_json(output, f"{where}, output")
+    template = aval_from_json(output, f"{where}, output")
     targets = [_write(item, state, where) for item in _list(writes, where)]
     if not all(type(i) is int for i in _list(seeded, where)):
         raise FileFormatError(f"{where}: {seeded!r:.60} are no numbers of results")
@@ -237,7 +237,7 @@ def _read(data: Json, state: Mapping[str, StateTensor], where: str) -> str:
     raise FileFormatError(f"{where}: {data!r:.60} is not in the state")
 
 
-def _write(data: Json, state: Mapping[str, StateTensor], where: str) -> tuple[Target, Template]:
+def _write(data: Json, state: Mapping[str, StateTensor], where: str) -> tuple[Target, AbstractValue]:
     if type(data) is not list or len(data) != 2 or type(data[0]) is not dict or len(data[0]) != 1:
         raise FileFormatError(f"{where}: a write is a target and a template, not {data!r:.60}")
     ((kind, name),) = data[0].items()
@@ -245,7 +245,7 @@ def _write(data: Json, state: Mapping[str, StateTensor], where: str) -> tuple[Ta
             "random": name is None, "seed": name is None}  # fmt: skip
     if not (fits["elements"] if kind == "gradient" else fits.get(kind, False)):
         raise FileFormatError(f"{where}: nothing can be written to {data[0]!r:.60}")
-    return Target(kind, name), template_from_json(data[1], f"{where}, write to {name!r:.60}")
+    return Target(kind, name), aval_from_json(data[1], f"{where}, write to {name!r:.60}")
 
 
 def _check_state(names: list[str], block: Block, inputs: int, state: Mapping[str, StateTensor], where: str) -> None:
@@ -273,7 +273,7 @@ def _check_results(call: SavedCall, block: Block, where: str) -> None:
 
 
 def fits_array(declared: TensorType, array: Any) -> bool:
-    """Say whether an array is of a tensor type; a symbolic extent takes any."""
+    """Return whether an array is of a tensor type; a symbolic extent takes any."""
     same = array.dtype == declared.dtype.numpy and array.ndim == declared.rank
     return same and all(not isinstance(e, int) or e == n for e, n in zip(declared.shape, array.shape, strict=True))
 

@@ -101,7 +101,7 @@ class TranslatedLayer(Layer):
 
 
 def reserved(path: str) -> bool:
-    """Say whether a dotted name cannot be an attribute because loaded layers have it themselves."""
+    """Return whether a dotted name cannot be an attribute because loaded layers have it themselves."""
     return any(hasattr(TranslatedLayer, name) or name in _OWN or _is_dunder(name) for name in path.split("."))
 
 

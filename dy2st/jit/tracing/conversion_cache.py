@@ -1,8 +1,8 @@
-"""Conversions of functions, kept on disk beside native code: a later process neither parses nor transforms.
+"""Conversions of functions, cached on disk beside native code: a later process neither parses nor transforms.
 
 What a conversion depends on is its key: the text of the file, the code object of the function with all places in it
 (so the text is known to be what the code was made from), which names around it are modules of libraries, and the
-converter itself. What is kept is code that will run, so it is read from where native code is read from: a folder that
+converter itself. What is cached is code that will run, so it is read from where native code is read from: a folder that
 nobody else can have written to (disk_cache.py).
 """
 
@@ -23,7 +23,8 @@ from dy2st.transformers.convert import Conversion, Converted, conversion_from, m
 
 
 def look_around() -> None:
-    """Look at the files that decide what was kept: at import, because what stands there then is what this process runs.
+    """Look at the files that decide what was cached: at import, because what stands there then is what this process
+    runs.
 
     It takes 2 to 4 ms, which the first call need not wait for.
     """
@@ -33,11 +34,11 @@ def look_around() -> None:
 
 
 def convert(fn: types.FunctionType) -> Converted:
-    """Convert a function, or take what was kept of an earlier process; raises as `transformers.convert` does."""
-    return transformers.convert(fn, _kept)
+    """Convert a function, or take what was cached of an earlier process; raises as `transformers.convert` does."""
+    return transformers.convert(fn, _cached)
 
 
-def _kept(fn: types.FunctionType, make: Callable[[], Conversion]) -> Conversion:
+def _cached(fn: types.FunctionType, make: Callable[[], Conversion]) -> Conversion:
     key = key_of(fn) if disk_cache.folder() is not None else None
     return make() if key is None else _CONVERSIONS.made(key, make, fn)
 

@@ -14,13 +14,13 @@ from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.side_effect_check import refusal
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
-from dy2st.runtime.tracer.effects.side_effect_log import WriteLog
+from dy2st.runtime.tracer.effects.side_effect_log import SideEffectLog
 
 
 class CreatedParameters:
     """The parameters which were made in a trace."""
 
-    def __init__(self, log: WriteLog) -> None:
+    def __init__(self, log: SideEffectLog) -> None:
         self._log = log
         self._made: list[tuple[Parameter, tuple[int, int]]] = []
         """Each with the state of the generator before it was made."""

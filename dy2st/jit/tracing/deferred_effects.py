@@ -18,7 +18,7 @@ class DeferredEffects:
         """The objects that any action changes, by id."""
 
     def is_surely_run(self) -> bool:
-        """Say whether every run comes to this point, once."""
+        """Return whether every run comes to this point, once."""
         return self.trace.builder is self.trace.root and not self.trace.attempts
 
     def add(self, owner: Any, action: Callable[[], None], what: Any = None) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.jit.tracing.external_reads import OutsideReads
-from dy2st.jit.tracing.output_structure import output_template
+from dy2st.jit.tracing.external_reads import ExternalReads
+from dy2st.jit.tracing.output_structure import output_aval
 from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.union_cast import names, remade
@@ -17,14 +17,14 @@ from dy2st.runtime.tracer.values.abstract import Const
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-def leaving(trace: OutsideReads, x: Any) -> Any:
+def leaving(trace: ExternalReads, x: Any) -> Any:
     """Return an output with every variant in it made of values only."""
     if isinstance(x, Variant):
         if not any(names(a, lambda thing: _made(trace, thing)) for a in x.alternatives):
             return x
         if any(isinstance(a, Const) and isinstance(trace.content(a.object), Variant) for a in x.alternatives):
             return leaving(trace, switch(trace, x, trace.content))  # one of one of several things is one of them all
-        return remade(trace, x, lambda y: output_template(trace, leaving(trace, y)))
+        return remade(trace, x, lambda y: output_aval(trace, leaving(trace, y)))
     if isinstance(x, tuple):
         items = [leaving(trace, i) for i in x]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
@@ -40,6 +40,6 @@ def leaving(trace: OutsideReads, x: Any) -> Any:
     return x
 
 
-def _made(trace: OutsideReads, x: Any) -> bool:
-    """Say whether the trace made a container or object."""
+def _made(trace: ExternalReads, x: Any) -> bool:
+    """Return whether the trace made a container or object."""
     return (type(x) in CONTAINERS and id(x) not in trace.external) or id(x) in trace.made.objects

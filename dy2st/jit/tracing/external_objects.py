@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dy2st.ir.program import Value
-from dy2st.jit.guards.guards import ArrayGuard, ContentGuard, ItemSlot
+from dy2st.jit.guards.guards import ArrayGuard, ContainerGuard, ItemSlot
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.values.container_classes import copied, like, plain_content
 
 if TYPE_CHECKING:
-    from dy2st.jit.tracing.external_reads import OutsideReads
+    from dy2st.jit.tracing.external_reads import ExternalReads
 
 LIBRARY_CONTAINERS = (ChainMap, UserDict, UserList)
 
 
-def mark(trace: OutsideReads, x: Any) -> None:
+def mark(trace: ExternalReads, x: Any) -> None:
     """Mark what was there before the trace."""
     trace.note_behaviour(x)
     if isinstance(x, CONTAINERS):
@@ -38,12 +38,12 @@ def mark(trace: OutsideReads, x: Any) -> None:
         trace.guards.setdefault((id(x), "elements"), ArrayGuard(x, x.copy()))
     elif type(x) in LIBRARY_CONTAINERS:  # read by code that is not converted, so their content is guarded whole
         trace.mark_external(x)
-        trace.guards.setdefault((id(x), "content"), ContentGuard(x, list(x) if isinstance(x, UserList) else dict(x)))
+        trace.guards.setdefault((id(x), "content"), ContainerGuard(x, list(x) if isinstance(x, UserList) else dict(x)))
     elif isinstance(x, Iterator) or is_plain_object(x):
         trace.mark_external(x)
 
 
-def mark_items(trace: OutsideReads, x: Any) -> None:
+def mark_items(trace: ExternalReads, x: Any) -> None:
     """Mark what a container from outside holds; a tensor in it is read anew at each call."""
     content = _outside_content(trace, x)
     for key, item in content.items() if isinstance(x, dict) else enumerate(content):
@@ -54,7 +54,7 @@ def mark_items(trace: OutsideReads, x: Any) -> None:
             mark(trace, item)
 
 
-def with_stand_ins(trace: OutsideReads, x: Any) -> Any:
+def with_stand_ins(trace: ExternalReads, x: Any) -> Any:
     """Return a container from outside with what the trace sees of the tensors in it."""
     content = _outside_content(trace, x)
     items = content.values() if isinstance(x, dict) else content
@@ -67,11 +67,11 @@ def with_stand_ins(trace: OutsideReads, x: Any) -> Any:
     return made
 
 
-def _outside_content(trace: OutsideReads, x: Any) -> Any:
+def _outside_content(trace: ExternalReads, x: Any) -> Any:
     """Return what a container from outside holds, also while it shows what the trace wrote."""
     return like(x, trace.beneath[id(x)]) if id(x) in trace.beneath else plain_content(x)
 
 
 def _is_state(x: Any) -> bool:
-    """Say whether something is a tensor of a real object."""
+    """Return whether something is a tensor of a real object."""
     return type(x) is Tensor and not isinstance(x._payload, Value)

@@ -19,21 +19,21 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.jit.guards.behavior_guards import BehaviourGuard
 from dy2st.jit.guards.guards import (
+    AliasGuard,
     ArgumentSlot,
-    ContentGuard,
+    ContainerGuard,
     Guard,
-    KindGuard,
+    InstanceAttributeGuard,
     LayerGuard,
-    OwnGuard,
-    SameGuard,
     StateSlot,
+    TypeGuard,
     ViewGuard,
 )
 from dy2st.jit.guards.settings_guard import SettingsGuard, wrote
 from dy2st.jit.tracing.external_objects import mark, mark_items, with_stand_ins
 from dy2st.jit.tracing.fixed_extents import InputExtents, Place
-from dy2st.jit.tracing.grad_leaves import Leaves
-from dy2st.jit.tracing.rebound_variables import PLAIN, Rebound
+from dy2st.jit.tracing.grad_leaves import GradLeaves
+from dy2st.jit.tracing.rebound_variables import PLAIN, ReboundVariables
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.side_effect_check import refusal
 from dy2st.runtime.eager.tensor import Tensor
@@ -44,13 +44,13 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-class OutsideReads(Leaves):
+class ExternalReads(GradLeaves):
     """The part of a trace that knows what came from outside."""
 
     def __init__(self, builder: Builder, open_state: frozenset[tuple[int, str]]) -> None:
         super().__init__(builder)
         self.extents = InputExtents(self)
-        self.rebound = Rebound(self)
+        self.rebound = ReboundVariables(self)
         self.open_state = open_state
         """Python numbers outside, by owner and name, that are arguments of the Program."""
         self.fixed_state: frozenset[Place] = frozenset()
@@ -134,7 +134,7 @@ class OutsideReads(Leaves):
             self.guards[0, "settings"] = guard
 
     def refuses_changes(self, x: Any) -> bool:
-        """Say whether the package's code may not set attributes of an object: only this call would do it."""
+        """Return whether the package's code may not set attributes of an object: only this call would do it."""
         guard = self.guards.get((0, "settings"))
         return guard is not None and id(x) in guard.objects
 
@@ -154,7 +154,7 @@ class OutsideReads(Leaves):
         vars(owner)[name] = value
 
     def take_back(self) -> None:
-        """Give objects back what they had in the place of what they were lent."""
+        """Give objects back what they had in the place of what they were borrowed."""
         for owner, name, before in self.lent.values():
             if before is MISSING:
                 del vars(owner)[name]
@@ -229,13 +229,13 @@ class OutsideReads(Leaves):
 
     def note_absent(self, owner: Any, name: str) -> None:
         self.log.keep(owner)
-        self.guards.setdefault((id(owner), name, "own"), OwnGuard(owner, name, MISSING))
+        self.guards.setdefault((id(owner), name, "own"), InstanceAttributeGuard(owner, name, MISSING))
 
     def note_source(self, t: Tensor, slot: StateSlot) -> None:
         """Note where a tensor is read; one that is read at two places must be the same at both in each call."""
         first: Any = self.slots[id(t)][0] if id(t) in self.slots else self.sources.setdefault(id(t), slot)
         if first.owner is not slot.owner or first.name != slot.name:
-            self.guards.setdefault((id(slot.owner), slot.name, "same"), SameGuard(slot, first))
+            self.guards.setdefault((id(slot.owner), slot.name, "same"), AliasGuard(slot, first))
         self.log.keep(t)
 
     def stand_in(self, t: Tensor, slot: StateSlot) -> Tensor:
@@ -265,7 +265,7 @@ class OutsideReads(Leaves):
         if key not in self.guards:
             value = self.root.argument(ScalarType(kind.__name__), slot.name)
             self.slots[id(value)] = (slot, value, None)
-            self.guards[key] = KindGuard(slot.owner, key[1], kind, slot)
+            self.guards[key] = TypeGuard(slot.owner, key[1], kind, slot)
             self.numbers[key] = Scalar(value)
         return self.numbers[key]
 
@@ -288,7 +288,7 @@ class OutsideReads(Leaves):
         if not isinstance(x, CONTAINERS) or id(x) not in self.external:
             return super().content(x)
         if self.log.get(("items", id(x))) is MISSING:
-            self.guards.setdefault((id(x), "content"), ContentGuard(x, copied(x)))
+            self.guards.setdefault((id(x), "content"), ContainerGuard(x, copied(x)))
             mark_items(self, x)
             content = with_stand_ins(self, x)
         else:
@@ -308,5 +308,5 @@ class OutsideReads(Leaves):
 
 
 def _is_made_anew(owner: Any, name: str) -> bool:
-    """Say whether an attribute is another object at each read."""
+    """Return whether an attribute is another object at each read."""
     return isinstance(inspect.getattr_static(owner, name, None), functools.partialmethod)

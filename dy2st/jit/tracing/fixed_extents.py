@@ -4,8 +4,8 @@ One Program serves every shape. Where Python itself needs a number that extents 
 again with just these extents fixed (`fix`), and the Program serves the calls that have them:
 
     np.zeros(x.shape[0] // 2)              floordiv(x_0, 2) was needed: axis 0 of x is fixed
-    for i in range(len(x)): d[i] = x[i]    the number of a turn was: the extent that says how many turns there are
-    math.sqrt(x.shape[0])                  an operation, nothing is fixed
+    for i in range(len(x)): d[i] = x[i]    the number of an iteration was: the extent that says how many iterations
+    there are math.sqrt(x.shape[0])                  an operation, nothing is fixed
     np.zeros(x.nonzero().shape[0])         the run alone tells it: nothing to fix, the call falls back
 """
 
@@ -18,7 +18,7 @@ from dy2st.errors import Dy2stError, NeedsPythonValue, StructureError, TraceErro
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
-from dy2st.jit.guards.call_signature import Flattened
+from dy2st.jit.guards.call_signature import FlatCall
 from dy2st.ops.shape.shape import DimOf
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable
@@ -27,7 +27,7 @@ from dy2st.runtime.tracer.values.symbolic_string import Text
 from dy2st.shapes import Dim, symbol, symbols_in
 
 if TYPE_CHECKING:
-    from dy2st.jit.tracing.external_reads import OutsideReads
+    from dy2st.jit.tracing.external_reads import ExternalReads
 
 Place = tuple[int, str]
 """The owner (its id) and the name of a tensor of the state."""
@@ -102,9 +102,9 @@ class InputExtents:
         return found - _symbols(made)
 
     def _outside(self, value: Value) -> Sequence[Value]:
-        """Return what an argument of a block stands for: a value around it, or the number of a turn."""
-        if value in self.trace.turns:
-            return list(_values([self.trace.turns[value]]))
+        """Return what an argument of a block stands for: a value around it, or the number of an iteration."""
+        if value in self.trace.iterations:
+            return list(_values([self.trace.iterations[value]]))
         builder: Builder | None = self.trace.builder
         while builder is not None:
             if value.block is builder.block:
@@ -137,8 +137,9 @@ def _values(things: Iterable[Any]) -> Iterable[Value]:
             yield from _values(x)
 
 
-def fix(error: Exception, trace: OutsideReads, made: Flattened, state: set[Place], *, exactly: bool) -> bool:
-    """Fix the extents without which a trace has failed, of arguments in `made`, else in `state`; say whether any were.
+def fix(error: Exception, trace: ExternalReads, made: FlatCall, state: set[Place], *, exactly: bool) -> bool:
+    """Fix the extents without which a trace has failed, of arguments in `made`, else in `state`; return whether any
+    were.
 
     They are those that the error names; where it names none and they are not asked for `exactly`, all that were read.
     """
@@ -165,7 +166,7 @@ def _named(error: BaseException | None) -> frozenset[str]:
     return frozenset()
 
 
-def _read(error: Exception, trace: OutsideReads) -> set[str]:
+def _read(error: Exception, trace: ExternalReads) -> set[str]:
     """Return the extents that a trace has read, where the error may come of it that they are symbols."""
     ours = isinstance(error, Dy2stError)
     if isinstance(error, NeedsPythonValue) and error.extents is not None:
@@ -177,7 +178,7 @@ def _read(error: Exception, trace: OutsideReads) -> set[str]:
     return {name for e in trace.extents.read for name in symbols_in(e) if name in trace.extents.places}
 
 
-def _refuse_declared(error: Exception, made: Flattened, places: Sequence[tuple[int | Place, int]]) -> None:
+def _refuse_declared(error: Exception, made: FlatCall, places: Sequence[tuple[int | Place, int]]) -> None:
     """Raise the error for extents that a declaration leaves open and Python needs."""
     place, axis = places[0]
     if not isinstance(error, TraceError) or not isinstance(place, int):

@@ -1,7 +1,8 @@
 """Leaves of a trace: the tensors to which a `backward` inside of the traced function gives gradients.
 
 These are tensors from outside, arguments of the call, and tensors that the function makes with stop_gradient=False. A
-leaf that a loop writes enters each turn as another value, so a leaf may have several values to pull cotangents back to.
+leaf that a loop writes enters each iteration as another value, so a leaf may have several values to pull cotangents
+back to.
 
 What backward adds to the gradient of an argument is added to the argument of each call. Where the function itself reads
 that gradient, the Program takes it to be None before the call (`grad_free`), which is checked for each call; so is
@@ -23,7 +24,7 @@ from dy2st.runtime.tracer.tracer import Tracer
 from dy2st.runtime.tracer.values.sentinels import MISSING, Key
 
 
-class Leaves(Tracer):
+class GradLeaves(Tracer):
     """The part of a trace that knows its leaves."""
 
     slots: dict[int, tuple[StateSlot | str, Value, Tensor | None]]
@@ -42,7 +43,7 @@ class Leaves(Tracer):
         """The arguments (by id) of which the log has what backward added to their gradient, not the whole."""
 
     def is_argument(self, x: Any) -> bool:
-        """Say whether the caller of what is traced holds a tensor."""
+        """Return whether the caller of what is traced holds a tensor."""
         return id(x) in self.arguments
 
     def is_leaf(self, t: Tensor) -> bool:

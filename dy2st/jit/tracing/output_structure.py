@@ -19,8 +19,8 @@ from dy2st.formatting import render
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
-from dy2st.jit.tracing.external_reads import OutsideReads
-from dy2st.jit.tracing.output_sharing import Sharing
+from dy2st.jit.tracing.external_reads import ExternalReads
+from dy2st.jit.tracing.output_sharing import OutputSharing
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.shape_list import Extents
 from dy2st.runtime.eager.tape.node import call, freed
@@ -28,32 +28,32 @@ from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.executor.executable import Compiled
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.union_cast import names
-from dy2st.runtime.tracer.loops.generators import Pushed
+from dy2st.runtime.tracer.loops.generators import PushIterator
 from dy2st.runtime.tracer.values.abstract import (
-    After,
-    Again,
+    AbstractValue,
+    AfterObjects,
     Const,
-    Given,
     Items,
     ListOf,
-    Made,
+    MadeObject,
     NewList,
     NewObject,
     Number,
     OneOf,
-    Template,
+    SameArgument,
+    SameObject,
     TensorLike,
     TextOf,
     Unset,
+    abstract_value_of,
     refuse_attributes,
-    template_of,
 )
 from dy2st.runtime.tracer.values.container_classes import CONTENT, bare, is_of_users_class, put_part
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable
 from dy2st.runtime.tracer.values.symbolic_iterator import TracedIterator, is_own
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 MAPPINGS = (OrderedDict, Counter, defaultdict)
@@ -61,14 +61,14 @@ LIKE_BUILTINS = (*CONTAINERS, *MAPPINGS, Extents)
 PLAIN = (str, bytes, int, float, complex, type(None), type, types.ModuleType, types.CodeType, np.ndarray, DType)
 
 
-def output_template(trace: OutsideReads, x: Any, sharing: Sharing | None = None) -> Template:
-    """Return the template of something that leaves the Program: containers made in the trace are taken apart.
+def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = None) -> AbstractValue:
+    """Return the abstract value of something that leaves the Program: containers made in the trace are taken apart.
 
     What `sharing` has met before is that object again.
     """
-    if (is_own(x) and id(x) not in trace.external) or isinstance(x, (TracedIterator, SymbolicIterable, Pushed)):
+    if (is_own(x) and id(x) not in trace.external) or isinstance(x, (TracedIterator, SymbolicIterable, PushIterator)):
         raise StructureError("an iterator leaves the function, which no Program can hand out: return a list")
-    inner = functools.partial(output_template, trace, sharing=sharing)
+    inner = functools.partial(output_aval, trace, sharing=sharing)
     if isinstance(x, tuple):
         refuse_attributes(trace, x)
         return Items(type(x), tuple(map(inner, x)))
@@ -80,7 +80,7 @@ def output_template(trace: OutsideReads, x: Any, sharing: Sharing | None = None)
     if isinstance(x, CONTAINERS) and type(x) in LIKE_BUILTINS and id(x) not in trace.external:
         content, kind = trace.content(x), cast("Any", type(x))
         if not isinstance(content, CONTAINERS):
-            made = written_template(trace, content, sharing)
+            made = written_aval(trace, content, sharing)
         elif isinstance(content, dict):
             kind = cast("Any", functools.partial(kind, x.default_factory)) if isinstance(x, defaultdict) else kind
             made = Items(kind, tuple(map(inner, content.values())), tuple(content))
@@ -94,20 +94,20 @@ def output_template(trace: OutsideReads, x: Any, sharing: Sharing | None = None)
         made = _constant(trace, x)
         if sharing is not None and number is None:
             return sharing.after(made, inner)
-    return made if number is None else Made(number, made)
+    return made if number is None else MadeObject(number, made)
 
 
-def _held(trace: OutsideReads, x: Any, sharing: Sharing | None) -> Template:
-    return NewList(written_template(trace, trace.content(x), sharing))
+def _held(trace: ExternalReads, x: Any, sharing: OutputSharing | None) -> AbstractValue:
+    return NewList(written_aval(trace, trace.content(x), sharing))
 
 
-def _constant(trace: OutsideReads, x: Any) -> Template:
-    found = template_of(trace, trace.rebound.outside(x) if type(x) is FunctionType else x)
+def _constant(trace: ExternalReads, x: Any) -> AbstractValue:
+    found = abstract_value_of(trace, trace.rebound.outside(x) if type(x) is FunctionType else x)
     names(found, lambda thing: _refuse_symbolic(trace, thing))
     return found
 
 
-def _refuse_symbolic(trace: OutsideReads, x: Any) -> bool:
+def _refuse_symbolic(trace: ExternalReads, x: Any) -> bool:
     """Raise StructureError where a constant of an output refers to what only the trace knows; return False."""
     known = id(x) in trace.external or id(x) in trace.arguments or id(x) in trace.made.objects
     changed = isinstance(x, CONTAINERS) and trace.log.get(("items", id(x))) is not MISSING
@@ -119,21 +119,21 @@ def _refuse_symbolic(trace: OutsideReads, x: Any) -> bool:
     return False
 
 
-def written_template(trace: OutsideReads, content: Any, sharing: Sharing | None = None) -> Template:
-    """Return the template of what a container holds in the end, or of elements written in place."""
-    inner = functools.partial(output_template, trace, sharing=sharing)
+def written_aval(trace: ExternalReads, content: Any, sharing: OutputSharing | None = None) -> AbstractValue:
+    """Return the abstract value of what a container holds in the end, or of elements written in place."""
+    inner = functools.partial(output_aval, trace, sharing=sharing)
     if isinstance(content, dict):
         return Items(dict, tuple(map(inner, content.values())), tuple(content))
     if isinstance(content, CONTAINERS):
         return Items(next(k for k in CONTAINERS if isinstance(content, k)), tuple(map(inner, content)))
-    found = template_of(trace, content)
+    found = abstract_value_of(trace, content)
     if sharing is None or not isinstance(content, (SymbolicList, Variant)):
         return found
     return sharing.after(found, inner)
 
 
 def _holds_symbolic(x: Any) -> bool:
-    """Say whether an object refers, over a few steps, to something that only a trace knows."""
+    """Return whether an object refers, over a few steps, to something that only a trace knows."""
     if isinstance(x, type) and not is_plain_module(x.__module__):
         return any(map(_is_of_trace, vars(x).values()))
     if isinstance(x, PLAIN):
@@ -152,7 +152,7 @@ def _is_of_trace(x: Any) -> bool:
     return isinstance(x, (Scalar, Variant)) or (isinstance(x, Tensor) and isinstance(x._payload, Value))
 
 
-class Shared:
+class SharedObjects:
     """What one call makes under a number, and the containers that it was given."""
 
     __slots__ = ("containers", "made")
@@ -162,15 +162,15 @@ class Shared:
         self.made: dict[int, Any] = {}
 
 
-NOTHING = Shared()
+NOTHING = SharedObjects()
 
 
-def restore(values: Iterator[Any], t: Template, shared: Shared = NOTHING) -> Any:
+def restore(values: Iterator[Any], t: AbstractValue, shared: SharedObjects = NOTHING) -> Any:
     """Return the object that run-time values (tensors, numbers) make up; takes from `values` what it needs."""
     if isinstance(t, Const):
         return t.object
     if isinstance(t, Unset):
-        return Undefined(t.name)
+        return UnboundLocal(t.name)
     if isinstance(t, TensorLike):
         made = next(values)
         if t.stop_gradient and not made.stop_gradient:
@@ -181,7 +181,7 @@ def restore(values: Iterator[Any], t: Template, shared: Shared = NOTHING) -> Any
     if isinstance(t, Items):
         items = [restore(values, i, shared) for i in t.items]
         if t.keys is not None:
-            pairs = {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, Undefined)}
+            pairs = {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, UnboundLocal)}
             return pairs if t.kind is dict else t.kind(pairs)
         is_tuple = isinstance(t.kind, type) and issubclass(t.kind, tuple)
         return tuple.__new__(t.kind, items) if is_tuple else t.kind(items)
@@ -199,17 +199,17 @@ def restore(values: Iterator[Any], t: Template, shared: Shared = NOTHING) -> Any
     return _restore_shared(values, t, shared)
 
 
-def _restore_shared(values: Iterator[Any], t: Template, shared: Shared) -> Any:
+def _restore_shared(values: Iterator[Any], t: AbstractValue, shared: SharedObjects) -> Any:
     """Return what the call has as an object that is met at several places."""
-    if isinstance(t, Again):
+    if isinstance(t, SameObject):
         return shared.made[t.number]
-    if isinstance(t, Given):
+    if isinstance(t, SameArgument):
         return shared.containers[t.index]
-    if isinstance(t, After):
+    if isinstance(t, AfterObjects):
         for item in t.items:
             restore(values, item, shared)
         return restore(values, t.then, shared)
-    assert isinstance(t, Made)
+    assert isinstance(t, MadeObject)
     inside = t.content
     if isinstance(inside, NewObject):  # there before what is in it, which may lead to it
         shared.made[t.number] = bare(inside.kind)
@@ -224,16 +224,16 @@ def _restore_shared(values: Iterator[Any], t: Template, shared: Shared) -> Any:
     return shared.made[t.number]
 
 
-def _fill(made: Any, t: NewObject, values: Iterator[Any], shared: Shared) -> Any:
+def _fill(made: Any, t: NewObject, values: Iterator[Any], shared: SharedObjects) -> Any:
     """Give an object its attributes."""
     for name, item in zip(t.names, t.items, strict=True):
         x = restore(values, item, shared)
-        if not isinstance(x, Undefined):
+        if not isinstance(x, UnboundLocal):
             put_part(made, name, x)
     return made
 
 
-def _restore_list(made: Tensor, t: ListOf, shared: Shared) -> list[Any]:
+def _restore_list(made: Tensor, t: ListOf, shared: SharedObjects) -> list[Any]:
     kind = t.types()[0]
     assert isinstance(kind, ListType)
     items = made._payload
@@ -245,7 +245,7 @@ def _restore_list(made: Tensor, t: ListOf, shared: Shared) -> list[Any]:
             for i in range(len(items))]  # fmt: skip
 
 
-def _restore_variant(made: Tensor, t: OneOf, shared: Shared) -> Any:
+def _restore_variant(made: Tensor, t: OneOf, shared: SharedObjects) -> Any:
     kind = t.types()[0]
     assert isinstance(kind, VariantType)
     tag, payload = made._payload
@@ -255,7 +255,7 @@ def _restore_variant(made: Tensor, t: OneOf, shared: Shared) -> Any:
     return _restore_packed(inner, kind.alternatives[tag], t.alternatives[tag], shared)
 
 
-def _restore_packed(made: Any, kind: Type, t: Template, shared: Shared) -> Any:
+def _restore_packed(made: Any, kind: Type, t: AbstractValue, shared: SharedObjects) -> Any:
     """Return the object of one packed value: a tuple value is taken apart."""
     if not isinstance(kind, TupleType):
         return restore(iter([made]), t, shared)

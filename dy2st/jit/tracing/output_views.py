@@ -16,7 +16,7 @@ import numpy as np
 from dy2st.errors import StructureError
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
-from dy2st.jit.tracing.external_reads import OutsideReads
+from dy2st.jit.tracing.external_reads import ExternalReads
 from dy2st.ops.core.base import Op
 from dy2st.records import record
 from dy2st.runtime.eager.dispatch import View, apply, note_view
@@ -25,7 +25,7 @@ from dy2st.runtime.tracer.effects.alias_analysis import root
 
 
 @record(frozen=True)
-class FromRun:
+class RunResult:
     """An operand of a view that a run tells: which result it is."""
 
     result: int
@@ -46,7 +46,7 @@ class ResultView:
         """Return the real tensor, or the view of it."""
         t = inputs[self.source] if self.source < len(inputs) else results[self.source - len(inputs)]
         for op, operands, attributes in self.steps:
-            t = view_of(t, op, [results[x.result] if isinstance(x, FromRun) else x for x in operands], attributes)
+            t = view_of(t, op, [results[x.result] if isinstance(x, RunResult) else x for x in operands], attributes)
         return t
 
 
@@ -61,7 +61,7 @@ def view_of(t: Tensor, op: Op, operands: Sequence[Any], attributes: dict[str, An
 
 
 def views_among(
-    trace: OutsideReads, results: Sequence[Value], writes: Sequence[Any], values: Sequence[Value],
+    trace: ExternalReads, results: Sequence[Value], writes: Sequence[Any], values: Sequence[Value],
     order: Sequence[Value], views: Mapping[Value, Tensor],
 ) -> tuple[tuple[ResultView, ...], list[Value]]:  # fmt: skip
     """Return which results, of the output and of what is written, show what, and the results that this takes more.
@@ -82,7 +82,7 @@ def views_among(
 
 
 def _is_named(key: Any) -> bool:
-    """Say whether a write under this key gives a tensor another name, rather than elements to a tensor."""
+    """Return whether a write under this key gives a tensor another name, rather than elements to a tensor."""
     return key[0] not in ("data", "grad", "grad_sum")
 
 
@@ -96,7 +96,7 @@ def _chain(t: Any) -> Iterator[View]:
 class _Found:
     """The views that were found in a trace, and the values of the run that make them."""
 
-    def __init__(self, trace: OutsideReads, order: Sequence[Value], numbered: Sequence[tuple[int, Value]], count: int):
+    def __init__(self, trace: ExternalReads, order: Sequence[Value], numbered: Sequence[tuple[int, Value]], count: int):
         self.trace, self.count, self.first = trace, count, len(order)
         places = {i: order.index(v) for i, (_, v, t) in trace.slots.items() if t is not None}
         self.places = places | {i: slot.index for i, slot in trace.arguments.items() if slot.kind == "leaf"}
@@ -161,4 +161,4 @@ class _Found:
     def _operand(self, x: Any) -> Any:
         if isinstance(x, (bool, int, float)):
             return x
-        return FromRun(self._more(self.trace.value_of(x) if isinstance(x, Tensor) else self.trace.scalar(x)))
+        return RunResult(self._more(self.trace.value_of(x) if isinstance(x, Tensor) else self.trace.scalar(x)))

@@ -18,15 +18,15 @@ from dy2st.runtime.tracer.effects.code_names import contents_of, names_of
 from dy2st.runtime.tracer.values.sentinels import MISSING
 
 if TYPE_CHECKING:
-    from dy2st.jit.tracing.external_reads import OutsideReads
+    from dy2st.jit.tracing.external_reads import ExternalReads
 
 PLAIN = (type, types.ModuleType, types.BuiltinFunctionType)
 
 
-class Rebound:
+class ReboundVariables:
     """The cells and globals that stand for real ones in one trace."""
 
-    def __init__(self, trace: OutsideReads):
+    def __init__(self, trace: ExternalReads):
         self.trace = trace
         self.cells: dict[int, tuple[Any, Any, Any]] = {}
         """By id of the real cell: it, the one of the trace, and what that held at first."""
@@ -55,7 +55,7 @@ class Rebound:
         return twin
 
     def is_from_outside(self, function: types.FunctionType) -> bool:
-        """Say whether a function was there before: one that the trace made has globals of the trace."""
+        """Return whether a function was there before: one that the trace made has globals of the trace."""
         return all(function.__globals__ is not ours for _, ours, _ in self.globals.values())
 
     def outside(self, function: types.FunctionType) -> types.FunctionType:
@@ -120,13 +120,13 @@ class Rebound:
         return made
 
     def is_rebound(self) -> bool:
-        """Say whether anything was rebound."""
+        """Return whether anything was rebound."""
         with self.trace.log.fork() as overlay:
             self.write()
         return bool(overlay)
 
     def write(self) -> None:
-        """Put what was rebound into the write log."""
+        """Put what was rebound into the side-effect log."""
         for real, ours, before in self.cells.values():
             try:
                 now = ours.cell_contents

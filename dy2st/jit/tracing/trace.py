@@ -19,25 +19,25 @@ from dy2st.jit.tracing.conversion_cache import convert
 from dy2st.jit.tracing.created_parameters import CreatedParameters
 from dy2st.jit.tracing.deferred_effects import DeferredEffects
 from dy2st.jit.tracing.escaping_values import leaving
-from dy2st.jit.tracing.external_reads import OutsideReads
-from dy2st.jit.tracing.output_sharing import Sharing
-from dy2st.jit.tracing.output_structure import output_template, written_template
+from dy2st.jit.tracing.external_reads import ExternalReads
+from dy2st.jit.tracing.output_sharing import OutputSharing
+from dy2st.jit.tracing.output_structure import output_aval, written_aval
 from dy2st.jit.tracing.output_views import ResultView, views_among
 from dy2st.jit.tracing.unsupported import refuse_generator
 from dy2st.records import field, record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.builtins.calls import callable_for
 from dy2st.runtime.tracer.control_flow import conditional
-from dy2st.runtime.tracer.control_flow.assert_raise import Raised, emit_raise, raised_parts
+from dy2st.runtime.tracer.control_flow.assert_raise import RaisedException, emit_raise, raised_parts
 from dy2st.runtime.tracer.control_flow.internal_errors import refuse_fault
 from dy2st.runtime.tracer.control_flow.try_except import functions_inside
 from dy2st.runtime.tracer.converted_code_api import HELPER
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
-from dy2st.runtime.tracer.loops.loop_state_cache import Notes
-from dy2st.runtime.tracer.recording.gradient_history import Histories
-from dy2st.runtime.tracer.values.abstract import Template
-from dy2st.runtime.tracer.values.flatten import alternative, encode
+from dy2st.runtime.tracer.loops.loop_state_cache import LoopStateNotes
+from dy2st.runtime.tracer.recording.gradient_history import GradientHistories
+from dy2st.runtime.tracer.values.abstract import AbstractValue
+from dy2st.runtime.tracer.values.flatten import alternative, flatten
 from dy2st.runtime.tracer.values.sentinels import Key
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import Variant
@@ -51,17 +51,17 @@ class Traced:
     program: Program
     state: list[tuple[StateSlot | str, Tensor | None]]
     """For each argument after the inputs: where its value comes from ("seed" and "draw" are the generator's)."""
-    output: Template
+    output: AbstractValue
     outputs: int
     """How many results make up the output; the rest are writes."""
     flows: tuple[int, ...]
     """Results of the output, by number, through which gradients flow."""
     seeded: tuple[int, ...]
     """Results that have a cotangent: those of `flows` that the call does not make views, and what such views show."""
-    writes: list[tuple[Key, Any, Template]]
+    writes: list[tuple[Key, Any, AbstractValue]]
     guards: list[Any]
     notes: list[str] = field(default_factory=list[str])
-    raised: list[Raised] = field(default_factory=list[Raised])
+    raised: list[RaisedException] = field(default_factory=list[RaisedException])
     """Exceptions that the Program raises under a label."""
     grad_free: tuple[int, ...] = ()
     """The arguments, by number, that the Program takes to have no gradient before the call."""
@@ -114,12 +114,14 @@ class Traced:
         return [i for i, (slot, t) in found if t is not None and not owners.isdisjoint((id(slot), id(t)))]
 
 
-class FunctionTrace(OutsideReads):
+class FunctionTrace(ExternalReads):
     """Trace a function; converted functions that it calls become part of the Program."""
 
     of_function = True
 
-    def __init__(self, open_state: frozenset[tuple[int, str]] = frozenset(), notes: Notes | None = None) -> None:
+    def __init__(
+        self, open_state: frozenset[tuple[int, str]] = frozenset(), notes: LoopStateNotes | None = None
+    ) -> None:
         super().__init__(Builder(), open_state)
         self.loop_notes = notes or self.loop_notes
         self.deferred = DeferredEffects(self)
@@ -158,7 +160,7 @@ class FunctionTrace(OutsideReads):
         return True
 
     def wants_gradients(self) -> bool:
-        """Say whether gradients are being recorded."""
+        """Return whether gradients are being recorded."""
         return current().grad
 
     def raise_later(self, error: BaseException) -> None:
@@ -168,23 +170,23 @@ class FunctionTrace(OutsideReads):
     def keep_raised(self, error: BaseException) -> tuple[int, list[Value]]:
         """Keep an exception that the Program raises; return its label, and what its `raise` hands over."""
         self.leaving()
-        attempt, sharing = self.attempts[-1] if self.attempts else None, Sharing(self)
-        way = partial(output_template, self, sharing=sharing) if attempt is None else partial(attempt.template, None)
-        parts, template = raised_parts(self, error, way)
-        raised = Raised(error, template, encode(self, parts, template))
+        attempt, sharing = self.attempts[-1] if self.attempts else None, OutputSharing(self)
+        way = partial(output_aval, self, sharing=sharing) if attempt is None else partial(attempt.aval, None)
+        parts, aval = raised_parts(self, error, way)
+        raised = RaisedException(error, aval, flatten(self, parts, aval))
         self.raised.append(raised)
         label = len(self.raised) - 1
         if attempt is not None:
             return label, [*raised.operands, *attempt.hand_over(label, raised)]
         more = [] if functions_inside(self) else self._write_back(raised, sharing)
-        raised.template = sharing.finished(template)
+        raised.aval = sharing.finished(aval)
         return label, [*raised.operands, *more]
 
     def has_written(self) -> bool:
-        """Say whether a run that raises here would leave something written."""
+        """Return whether a run that raises here would leave something written."""
         return not functions_inside(self) and (any(self.log.overlays) or self.rebound.is_rebound())
 
-    def _write_back(self, raised: Raised, sharing: Sharing) -> list[Value]:
+    def _write_back(self, raised: RaisedException, sharing: OutputSharing) -> list[Value]:
         """Note what has been written where an exception is raised; return the values of it."""
         with self.log.fork({}):
             self.rebound.write()
@@ -196,10 +198,10 @@ class FunctionTrace(OutsideReads):
         return values
 
     def written(
-        self, entries: dict[Key, Any], sharing: Sharing | None
-    ) -> tuple[list[tuple[Key, Any, Template]], list[Value]]:
+        self, entries: dict[Key, Any], sharing: OutputSharing | None
+    ) -> tuple[list[tuple[Key, Any, AbstractValue]], list[Value]]:
         """Return what a run writes to real objects, and the values that it makes that of."""
-        writes: list[tuple[Key, Any, Template]] = []
+        writes: list[tuple[Key, Any, AbstractValue]] = []
         values: list[Value] = []
         for key, value in sorted(entries.items(), key=lambda entry: entry[0][0] == "tail"):  # after the items
             if key[0] == "items" and key[1] not in self.external and key[1] not in self.arguments:
@@ -219,13 +221,13 @@ class FunctionTrace(OutsideReads):
             whole = key[0] in ("attr", "tail", "cell", "global")
             if sharing is None and (whole or isinstance(value, Variant)):
                 value = leaving(self, value)
-            shape = output_template(self, value, sharing) if whole else written_template(self, value, sharing)
+            shape = output_aval(self, value, sharing) if whole else written_aval(self, value, sharing)
             writes.append((key, owner, shape))
-            values += encode(self, value, shape)
+            values += flatten(self, value, shape)
         return writes, values
 
     def is_own(self, t: Any) -> bool:
-        """Say whether a tensor was made in this trace, so that nobody outside sees what is written to it."""
+        """Return whether a tensor was made in this trace, so that nobody outside sees what is written to it."""
         own = isinstance(t, Tensor) and isinstance(t._payload, Value)
         return own and id(t) not in self.arguments and id(t) not in self.sources
 
@@ -258,15 +260,15 @@ class FunctionTrace(OutsideReads):
         """Close the Program over what the function returned (or raised) and what was written."""
         if self.refused is not None:
             raise self.refused
-        sharing = None if self.by_value and error is None else Sharing(self)
+        sharing = None if self.by_value and error is None else OutputSharing(self)
         output = self._settled(output)
         output = leaving(self, output) if sharing is None else output
         self._check_stand_ins()
         self.parameters.refuse_passing(self.slots)
         self.rebound.write()
-        way = partial(output_template, self, sharing=sharing)
-        output, template = (output, way(output)) if error is None else raised_parts(self, error, way)
-        results = encode(self, output, template)
+        way = partial(output_aval, self, sharing=sharing)
+        output, aval = (output, way(output)) if error is None else raised_parts(self, error, way)
+        results = flatten(self, output, aval)
         count = len(results)
         if sharing is not None:
             sharing.tensors = None
@@ -278,19 +280,19 @@ class FunctionTrace(OutsideReads):
         every = [*results, *values, *operands]
         block.results = list(map(self.root.use, every))
         shown = {view.result for view in views}
-        histories = Histories(block, self.needs, self.freed)
+        histories = GradientHistories(block, self.needs, self.freed)
         open_ones = [not histories.has_none(v) for v in every]
         flows = [i for i, has in enumerate(open_ones) if has and (i < count or i >= count + len(values))]
         seeded = tuple(i for i in flows if i not in shown)
         program = Program({"main": block, **self.functions})
         self._check(program)
         if sharing is not None:
-            template = sharing.finished(template)
+            aval = sharing.finished(aval)
             writes = [(key, owner, sharing.finished(t)) for key, owner, t in writes]
         return Traced(
             program,
             [(slot, t) for slot, _, t in self.slots.values()],
-            template,
+            aval,
             count,
             tuple(i for i in flows if i < count),
             seeded,
@@ -333,7 +335,7 @@ class FunctionTrace(OutsideReads):
                 raise StructureError(f"an argument (a {type(x).__name__}) is changed by code that is not converted")
 
     def did_something(self) -> bool:
-        """Say whether a call does more than to compute: an effect, or a write."""
+        """Return whether a call does more than to compute: an effect, or a write."""
         self.rebound.write()
         return bool(self.log.overlays[0]) or any(o.op.effect or o.op.is_raise for o in self.root.block.walk())
 
@@ -347,7 +349,7 @@ class FunctionTrace(OutsideReads):
 
 
 def _is_leaf(t: Any) -> bool:
-    """Say whether a tensor from outside is a leaf that needs a gradient: writing it leaves it one."""
+    """Return whether a tensor from outside is a leaf that needs a gradient: writing it leaves it one."""
     return not isinstance(t._payload, Value) and t._node is None and not t.stop_gradient
 
 

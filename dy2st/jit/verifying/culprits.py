@@ -15,7 +15,7 @@ from dy2st.autodiff.programs import vjp
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Program
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
-from dy2st.jit.guards.call_signature import Flattened, bind, flatten
+from dy2st.jit.guards.call_signature import FlatCall, bind, flatten
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.verifying import lines
 from dy2st.jit.verifying.events import EagerEvents, Event, copied, watched
@@ -31,7 +31,7 @@ from dy2st.runtime.interpreter.reference import evaluate
 
 
 @record
-class Call:
+class RepeatableCall:
     """A call that can be repeated: the function both ways, its arguments, and the state before."""
 
     plain: Callable[..., Any]
@@ -50,13 +50,13 @@ class Call:
         """Run as a Program."""
         return self.program(*self.inputs, **self.keywords)
 
-    def found(self) -> tuple[ConcreteProgram | None, Flattened]:
+    def found(self) -> tuple[ConcreteProgram | None, FlatCall]:
         """Return the Program that serves the call, and its arguments as that takes them."""
         static = self.program
         return static._program(flatten(bind(static._signature, self.inputs, self.keywords), static._open.arguments))
 
 
-def find(call: Call, differences: Sequence[Difference], same: lines.Close) -> Culprit | None:
+def find(call: RepeatableCall, differences: Sequence[Difference], same: lines.Close) -> Culprit | None:
     """Find the first line that differs; None where every operation gave the same."""
     program, made = call.found()
     if program is None:
@@ -85,7 +85,7 @@ def find(call: Call, differences: Sequence[Difference], same: lines.Close) -> Cu
 class _Eager:
     """The eager run: its events, the cotangents of what it made, and the line where it returned."""
 
-    def __init__(self, call: Call):
+    def __init__(self, call: RepeatableCall):
         run = call.plain.forward if isinstance(call.plain, Layer) else call.plain
         seen = EagerEvents(getattr(run, "__code__", None))
         result: Any = None
@@ -112,7 +112,9 @@ class _Eager:
         return [(users[i], ct) for i, ct in sorted(self._found.items())]
 
 
-def _run(call: Call, program: ConcreteProgram, made: Flattened, compiled: Any, gradients: bool = False) -> None:
+def _run(
+    call: RepeatableCall, program: ConcreteProgram, made: FlatCall, compiled: Any, gradients: bool = False
+) -> None:
     """Run a call's Program by other means."""
     shell = copy.copy(program)
     shell.compiled = compiled

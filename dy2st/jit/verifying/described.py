@@ -20,7 +20,7 @@ _TOLERANCE = {"float16": 2e-2, "bfloat16": 4e-2, "float32": 1e-4, "complex64": 1
 
 
 @record(frozen=True)
-class Thing:
+class ObjectDescription:
     """One object: its kind in words, and its value where that is compared: an array, or plain data."""
 
     kind: str
@@ -33,29 +33,29 @@ class Thing:
         return self.kind if self.value is None else f"{self.kind} {self.value!r:.160}"
 
 
-def described(roots: Mapping[str, Any]) -> dict[str, Thing]:
+def described(roots: Mapping[str, Any]) -> dict[str, ObjectDescription]:
     """Describe everything that `roots` lead to."""
     return {path: thing(x) for path, x in reachable(roots) if not isinstance(x, _CALLABLE)}
 
 
-def thing(x: Any) -> Thing:
+def thing(x: Any) -> ObjectDescription:
     """Describe one object, without what it holds."""
     if isinstance(x, Tensor):
         array = np.asarray(x.numpy())
-        return Thing(f"{x.dtype.name}{list(array.shape)}", array)
+        return ObjectDescription(f"{x.dtype.name}{list(array.shape)}", array)
     if isinstance(x, np.ndarray):
-        return Thing(f"array of {x.dtype}{list(x.shape)}", x.copy())
+        return ObjectDescription(f"array of {x.dtype}{list(x.shape)}", x.copy())
     if isinstance(x, (bool, int, float, complex, str, bytes)):
-        return Thing(type(x).__name__, x)
+        return ObjectDescription(type(x).__name__, x)
     if isinstance(x, (set, frozenset)):
-        return Thing(type(x).__name__, sorted(map(repr, x)))
+        return ObjectDescription(type(x).__name__, sorted(map(repr, x)))
     if isinstance(x, dict):
-        return Thing(type(x).__name__, list(x))
-    return Thing(f"{type(x).__name__} of {len(x)}" if isinstance(x, (list, tuple)) else type(x).__name__)
+        return ObjectDescription(type(x).__name__, list(x))
+    return ObjectDescription(f"{type(x).__name__} of {len(x)}" if isinstance(x, (list, tuple)) else type(x).__name__)
 
 
-def alike(a: Thing, b: Thing, rtol: float | None = None, atol: float | None = None) -> bool:
-    """Say whether two things are the same, numbers to rounding (or the given tolerances)."""
+def alike(a: ObjectDescription, b: ObjectDescription, rtol: float | None = None, atol: float | None = None) -> bool:
+    """Return whether two things are the same, numbers to rounding (or the given tolerances)."""
     if a.kind != b.kind:
         return False
     if isinstance(a.value, np.ndarray):
@@ -66,7 +66,7 @@ def alike(a: Thing, b: Thing, rtol: float | None = None, atol: float | None = No
 
 
 def close(a: np.ndarray, b: np.ndarray, rtol: float | None = None, atol: float | None = None) -> bool:
-    """Say whether two arrays of one dtype and shape are the same to rounding; NaN is like NaN."""
+    """Return whether two arrays of one dtype and shape are the same to rounding; NaN is like NaN."""
     if a.shape != b.shape:
         return False
     if a.dtype.kind not in "fcV" and a.dtype.name not in _TOLERANCE:
@@ -80,7 +80,7 @@ def close(a: np.ndarray, b: np.ndarray, rtol: float | None = None, atol: float |
     return bool(np.allclose(x, y, rtol=rtol, atol=atol, equal_nan=True))
 
 
-def apart(a: Thing, b: Thing) -> float:
+def apart(a: ObjectDescription, b: ObjectDescription) -> float:
     """Return the largest difference between two numbers, or arrays of one shape; 0 where they cannot be compared."""
     if a.kind != b.kind or not isinstance(a.value, (np.ndarray, float, complex)):
         return 0.0
@@ -93,7 +93,7 @@ def apart(a: Thing, b: Thing) -> float:
     return float(off.max(where=np.isfinite(off), initial=0.0))
 
 
-def first_difference(a: Thing, b: Thing) -> str:
+def first_difference(a: ObjectDescription, b: ObjectDescription) -> str:
     """Say where two arrays of one shape are furthest apart."""
     if not isinstance(a.value, np.ndarray) or a.kind != b.kind or a.value.size < 2:
         return ""

@@ -77,7 +77,7 @@ def of_gradients(
 
 
 def all_same(a: Sequence[Any], b: Sequence[Any], same: Close = close) -> bool:
-    """Say whether two lists of results are the same, as far as they are arrays."""
+    """Return whether two lists of results are the same, as far as they are arrays."""
     pairs = zip(a, b, strict=False)
     return len(a) == len(b) and all(_equal(x, y, same) for x, y in pairs if isinstance(x, np.ndarray))
 

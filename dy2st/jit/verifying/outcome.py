@@ -11,7 +11,7 @@ from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.ir.location import Location, user_location
-from dy2st.jit.verifying.described import Thing, described
+from dy2st.jit.verifying.described import ObjectDescription, described
 from dy2st.records import field, record
 from dy2st.runtime.autograd_engine import backward
 from dy2st.runtime.eager.device import namespace_of
@@ -21,19 +21,19 @@ from dy2st.runtime.interpreter.error_locations import user_lines
 
 
 @record
-class Outcome:
+class ObservedRun:
     """What one run left behind, as data."""
 
-    things: dict[str, dict[str, Thing]] = field(default_factory=dict[str, dict[str, Thing]])
+    things: dict[str, dict[str, ObjectDescription]] = field(default_factory=dict[str, dict[str, ObjectDescription]])
     """By kind ("result", "gradients", "state", "prints", ...), then by name."""
     printed_at: list[Location | None] = field(default_factory=list[Location | None])
     raised_at: Location | None = None
     error: BaseException | None = None
 
 
-def observed(run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) -> Outcome:
+def observed(run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) -> ObservedRun:
     """Run once; `roots` lead to what the run may write."""
-    made, output = Outcome(), _Output()
+    made, output = ObservedRun(), _Output()
     result: Any = None
     with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(output):
         warnings.simplefilter("always")
@@ -42,17 +42,17 @@ def observed(run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) 
         except Exception as error:
             made.error, lines = error, user_lines(error.__traceback__)
             made.raised_at = lines[-1] if lines else None
-            made.things["exception"] = {"": Thing(type(error).__name__, str(error))}
+            made.things["exception"] = {"": ObjectDescription(type(error).__name__, str(error))}
     made.printed_at = output.places
     if inspect.iscoroutine(result):
         result.close()
     if made.error is None:
         made.things["result"] = described({"": result})
     made.things["state"] = described(roots)
-    made.things["prints"] = {f"{i + 1}": Thing("text", text) for i, text in enumerate(output.lines())}
+    made.things["prints"] = {f"{i + 1}": ObjectDescription("text", text) for i, text in enumerate(output.lines())}
     shown = [(w.category.__name__, f"{w.message} ({w.filename}:{w.lineno})") for w in warned]
-    made.things["warnings"] = {f"{i + 1}": Thing(kind, text) for i, (kind, text) in enumerate(shown)}
-    made.things["random numbers"] = {"generator": Thing("state", default_generator().get_state())}
+    made.things["warnings"] = {f"{i + 1}": ObjectDescription(kind, text) for i, (kind, text) in enumerate(shown)}
+    made.things["random numbers"] = {"generator": ObjectDescription("state", default_generator().get_state())}
     if gradients and made.error is None and current().grad:
         made.things["gradients"] = _gradients(result, roots)
     return made
@@ -74,14 +74,14 @@ class _Output(io.StringIO):
         return self.getvalue().splitlines()
 
 
-def _gradients(result: Any, roots: Mapping[str, Any]) -> dict[str, Thing]:
+def _gradients(result: Any, roots: Mapping[str, Any]) -> dict[str, ObjectDescription]:
     """Pull fixed cotangents of all float results back; return the gradients that stand in `roots` afterwards."""
     live = live_results(result)
     try:
         if live:
             backward.backward(live, [seed_of(t) for t in live])
     except Exception as error:
-        return {"": Thing(type(error).__name__)}
+        return {"": ObjectDescription(type(error).__name__)}
     found = described(roots)
     return {path: thing for path, thing in found.items() if path.endswith(".grad")}
 

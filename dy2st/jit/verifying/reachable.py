@@ -72,12 +72,12 @@ def _is_cache(x: Any, name: str) -> bool:
 
 
 def has_state(x: Any) -> bool:
-    """Say whether an object may hold state of the user's: one of his classes, a Layer, an optimizer."""
+    """Return whether an object may hold state of the user's: one of his classes, a Layer, an optimizer."""
     return isinstance(x, _OWN) or is_users(type(x))
 
 
 def is_users(kind: type) -> bool:
-    """Say whether a class is of the user's own."""
+    """Return whether a class is of the user's own."""
     return kind.__module__ != "builtins" and not is_plain_module(kind.__module__)
 
 

@@ -18,7 +18,7 @@ class Difference:
     static: str
 
     def is_of_another_kind(self) -> bool:
-        """Say whether the results are of different types, dtypes or shapes."""
+        """Return whether the results are of different types, dtypes or shapes."""
         return self.kind == "result" and self.eager.partition(" ")[0] != self.static.partition(" ")[0]
 
     def __str__(self) -> str:

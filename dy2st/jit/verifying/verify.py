@@ -10,9 +10,9 @@ from typing import Any
 from dy2st.errors import ConversionError, TraceError
 from dy2st.ir.location import Location
 from dy2st.jit.static_function import StaticFunction
-from dy2st.jit.verifying.culprits import Call, find
-from dy2st.jit.verifying.described import Thing, alike, apart, close, first_difference
-from dy2st.jit.verifying.outcome import Outcome, observed
+from dy2st.jit.verifying.culprits import RepeatableCall, find
+from dy2st.jit.verifying.described import ObjectDescription, alike, apart, close, first_difference
+from dy2st.jit.verifying.outcome import ObservedRun, observed
 from dy2st.jit.verifying.report import Culprit, Difference, Verification
 from dy2st.jit.verifying.snapshot import Snapshot, change, make_optimizer_state, shake
 from dy2st.nn.layer import Layer
@@ -102,12 +102,12 @@ def _run(
     """Call both ways; return how much was compared, what differs at the first call that differs, and the line."""
     calls, gradients, rtol, atol = options
     counted: dict[str, int] = {}
-    call = Call(plain, static, inputs, keywords, Snapshot(roots))
+    call = RepeatableCall(plain, static, inputs, keywords, Snapshot(roots))
     want = _outcome(call, call.eager, roots, gradients)
     for number in range(calls):
         if number > 1:
             change(inputs, keywords)
-            call = Call(plain, static, inputs, keywords, Snapshot(roots))
+            call = RepeatableCall(plain, static, inputs, keywords, Snapshot(roots))
             want = _outcome(call, call.eager, roots, gradients)
         counted = counted or {kind: len(want.things[kind]) for kind in KINDS if want.things.get(kind)}
         got = _outcome(call, call.static, roots, gradients)
@@ -121,14 +121,14 @@ def _run(
     return counted, [], None
 
 
-def _outcome(call: Call, run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) -> Outcome:
+def _outcome(call: RepeatableCall, run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) -> ObservedRun:
     try:
         return observed(run, roots, gradients)
     finally:
         call.before.restore()
 
 
-def _compared(want: Outcome, got: Outcome, rtol: float | None, atol: float | None) -> list[Difference]:
+def _compared(want: ObservedRun, got: ObservedRun, rtol: float | None, atol: float | None) -> list[Difference]:
     """Return what differs between the eager run and that of the Program."""
     refusal = got.error
     if isinstance(refusal, (ConversionError, TraceError)) and type(want.error) is not type(refusal):
@@ -137,7 +137,12 @@ def _compared(want: Outcome, got: Outcome, rtol: float | None, atol: float | Non
 
 
 def _unexplained(
-    found: list[Difference], call: Call, want: Outcome, got: Outcome, roots: Mapping[str, Any], gradients: bool
+    found: list[Difference],
+    call: RepeatableCall,
+    want: ObservedRun,
+    got: ObservedRun,
+    roots: Mapping[str, Any],
+    gradients: bool,
 ) -> list[Difference]:
     """Return the differences that rounding does not explain.
 
@@ -145,7 +150,7 @@ def _unexplained(
     eager mode differ as much from itself, once the last place of its numbers is another.
     """
 
-    def shaken(up: bool) -> Outcome:
+    def shaken(up: bool) -> ObservedRun:
         shake(roots, up)
         return _outcome(call, call.eager, roots, gradients)
 
@@ -160,7 +165,12 @@ def _unexplained(
 
 
 def _culprit(
-    call: Call, found: list[Difference], want: Outcome, got: Outcome, rtol: float | None, atol: float | None
+    call: RepeatableCall,
+    found: list[Difference],
+    want: ObservedRun,
+    got: ObservedRun,
+    rtol: float | None,
+    atol: float | None,
 ) -> Culprit | None:
     """Return the first line that differs, where one is known."""
     if found[0].kind == "conversion":
@@ -183,7 +193,7 @@ def _both(function: Callable[..., Any]) -> tuple[Callable[..., Any], StaticFunct
     return inner, StaticFunction(inner, full_graph=True)
 
 
-def _differences(want: Outcome, got: Outcome, rtol: float | None, atol: float | None) -> Iterator[Difference]:
+def _differences(want: ObservedRun, got: ObservedRun, rtol: float | None, atol: float | None) -> Iterator[Difference]:
     for kind in KINDS:
         if kind == "gradients" and "" in want.things.get(kind, {}):  # the eager run used the tape up itself
             continue
@@ -191,7 +201,11 @@ def _differences(want: Outcome, got: Outcome, rtol: float | None, atol: float | 
 
 
 def _between(
-    kind: str, eager: Mapping[str, Thing], static: Mapping[str, Thing], rtol: float | None, atol: float | None
+    kind: str,
+    eager: Mapping[str, ObjectDescription],
+    static: Mapping[str, ObjectDescription],
+    rtol: float | None,
+    atol: float | None,
 ) -> Iterator[Difference]:
     for name in dict.fromkeys([*eager, *static]):
         a, b = eager.get(name), static.get(name)
@@ -207,7 +221,7 @@ def _refused(error: ConversionError | TraceError) -> Culprit | None:
     return Culprit(Location(error.file, error.line), "this cannot become a part of a Program")
 
 
-def _seen(difference: Difference, want: Outcome, got: Outcome) -> Culprit | None:
+def _seen(difference: Difference, want: ObservedRun, got: ObservedRun) -> Culprit | None:
     """Return the line of a difference that is seen from outside: an exception or a print."""
     if difference.kind == "exception":
         place = want.raised_at or got.raised_at

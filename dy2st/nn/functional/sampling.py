@@ -57,7 +57,7 @@ def _places(extent: int, align_corners: bool, like: Tensor) -> Tensor:
 
 
 def _differs(extents: list[Any], wanted: list[int]) -> bool:
-    """Say whether extents are known not to be those that are wanted."""
+    """Return whether extents are known not to be those that are wanted."""
     return any(isinstance(e, int) and e != w for e, w in zip(extents, wanted, strict=True))
 
 

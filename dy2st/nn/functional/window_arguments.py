@@ -18,7 +18,7 @@ LAST = {1: ("NLC", "NWC"), 2: ("NHWC",), 3: ("NDHWC",)}
 
 
 def channels_last(data_format: str, rank: int, name: str) -> bool:
-    """Say whether the channels are the last axis; ValueError for a format of another rank."""
+    """Return whether the channels are the last axis; ValueError for a format of another rank."""
     if data_format in FIRST[rank]:
         return False
     if data_format in LAST[rank]:

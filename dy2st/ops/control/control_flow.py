@@ -50,8 +50,8 @@ class WhileLoop(Op):
     """Repeat the block while the predicate is true.
 
     Operands are the predicate, `carried` values and invariants; the block takes the carried values and the invariants
-    and gives the next predicate and the next carried values. `checkpoint` says what reverse mode keeps of the turns
-    (`ir/checkpoint.py`); without it, all that it needs.
+    and gives the next predicate and the next carried values. `checkpoint` says what reverse mode keeps of the
+    iterations (`ir/checkpoint.py`); without it, all that it needs.
     """
 
     name = "while_loop"
@@ -70,8 +70,8 @@ class WhileLoop(Op):
 class CountedWhile(Op):
     """Repeat the block `n` times.
 
-    Operands are the count, `carried` values and invariants; the block takes the turn's number (0 .. n-1, or n-1 .. 0
-    with `reverse`), the carried values and the invariants, and gives the next carried values. `checkpoint` is that of
+    Operands are the count, `carried` values and invariants; the block takes the iteration's number (0 .. n-1, or n-1 ..
+    0 with `reverse`), the carried values and the invariants, and gives the next carried values. `checkpoint` is that of
     `while_loop`.
     """
 

@@ -79,7 +79,7 @@ def in_place(b: Builder, text: str, given: Sequence[Value], results: int, what: 
 
 
 def is_arithmetic(operation: Operation) -> bool:
-    """Say whether an operation may stand in such a Program: no control flow, nothing that is seen outside."""
+    """Return whether an operation may stand in such a Program: no control flow, nothing that is seen outside."""
     return not (operation.blocks or operation.name == "call" or operation.op.effect) and operation.op.saveable
 
 

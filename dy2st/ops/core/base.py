@@ -2,7 +2,7 @@
 
 An op has
 
-- `infer`      the shape and dtype rule on types; an extent of None is one that only the run will tell
+- `infer`      the shape and dtype rule on types; an extent of None is one known only at run time
 - `eval`       the meaning, on NumPy or CuPy arrays (`xp`), Python numbers and lists: for eager mode, the interpreter,
                constant folding and the tests. Tensors may come in shapes that NumPy would broadcast.
 - a derivative, in one of four ways:
@@ -116,7 +116,7 @@ class Op(OpDef):
         return None
 
     def makes_view(self, *_: Any, **attributes: Any) -> bool:
-        """Say whether a call with these attributes gives a view of the first operand."""
+        """Return whether a call with these attributes gives a view of the first operand."""
         return self.is_view
 
     def unview(self, b: Builder, base: Value, new: Value, operands: Sequence[Value], *_: Any,

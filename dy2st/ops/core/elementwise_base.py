@@ -29,7 +29,7 @@ def as_array(xp: Any, result: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def _has_loop(function: str, dtypes: tuple[DType, ...]) -> bool:
-    """Say whether a NumPy function takes operands of these dtypes; only ufuncs tell."""
+    """Return whether a NumPy function takes operands of these dtypes; only ufuncs tell."""
     ufunc = getattr(np, function, None)
     if not isinstance(ufunc, np.ufunc) or len(dtypes) != ufunc.nin:
         return True

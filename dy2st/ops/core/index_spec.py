@@ -1,6 +1,6 @@
-"""What stands between the brackets of `x[...]`: the spec of `index`, `index_set` and `index_add`.
+"""What stands in the index expression of `x[...]`: the spec of `index`, `index_set` and `index_add`.
 
-A spec is a tuple of items, in the order of the brackets, ellipses already written out:
+A spec is a tuple of items, in the order of the index expression, ellipses already written out:
 
     ("int", k)                     one place of an axis
     ("slice", start, stop, step)   each an int, None where it is left out
@@ -31,22 +31,22 @@ Unknown = Extent | None
 
 
 def is_basic(spec: Spec) -> bool:
-    """Say whether the spec has ints, slices and new axes only, so that indexing gives a view."""
+    """Return whether the spec has ints, slices and new axes only, so that indexing gives a view."""
     return all(item[0] in ("int", "slice", "new") for item in spec)
 
 
 def may_repeat(spec: Spec) -> bool:
-    """Say whether the same element may be indexed more than once."""
+    """Return whether the same element may be indexed more than once."""
     return any(item[0] == "tensor" for item in spec)
 
 
 def is_rows(spec: Spec) -> bool:
-    """Say whether the spec is one integer tensor on the first axis and whole axes behind it."""
+    """Return whether the spec is one integer tensor on the first axis and whole axes behind it."""
     return spec[:1] == (("tensor",),) and all(item == ("slice", None, None, None) for item in spec[1:])
 
 
 def can_miss(shape: Shape, spec: Spec) -> bool:
-    """Say whether reading at this spec can raise: where an index is not known, or may be outside of its axis."""
+    """Return whether reading at this spec can raise: where an index is not known, or may be outside of its axis."""
     axis = 0
     for item in spec:
         if item[0] in ("tensor", "mask"):
@@ -89,7 +89,7 @@ def _key(spec: Spec, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def indexed_shape(name: str, shape: Shape, spec: Spec, operands: Sequence[Type]) -> tuple[Unknown, ...]:
-    """Return the shape of `x[spec]`; an extent is None where only the run will tell."""
+    """Return the shape of `x[spec]`; an extent is None where it is known only at run time."""
     entries = list(_entries(name, shape, spec, iter(operands)))
     advanced = [i for i, (kind, _) in enumerate(entries) if kind == "advanced"]
     if not advanced:
@@ -180,7 +180,7 @@ def _clipped(extent: Extent, bound: Extent) -> Unknown:
 
 
 def at_least(extent: Extent, least: int) -> bool:
-    """Say whether an extent is provably `least` or more: symbols stand for extents, which are not negative.
+    """Return whether an extent is provably `least` or more: symbols stand for extents, which are not negative.
 
     >>> from dy2st.shapes import symbol
     >>> at_least(symbol("N") + 2, 2), at_least(symbol("N") - 1, 0)

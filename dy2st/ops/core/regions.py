@@ -1,4 +1,4 @@
-"""Which elements brackets of known ints and slices name: a span along each axis, whatever the extents are.
+"""Which elements index expressions of known ints and slices name: a span along each axis, whatever the extents are.
 
 A bound is a number from the front of an axis or from its end, and the bounds of slices are cut off at both. So some are
 in order whatever the extent is: `x[:-1]` and `x[-1]` name all of `x`, and so do `x[0]` and `x[1:]`.
@@ -21,7 +21,7 @@ class Bound:
     from_end: bool = False
 
     def is_at_most(self, other: Bound) -> bool:
-        """Say whether a bound is not behind another one, whatever the extent is.
+        """Return whether a bound is not behind another one, whatever the extent is.
 
         >>> Bound(2).is_at_most(Bound(3)), Bound(1, from_end=True).is_at_most(Bound(0, from_end=True))
         (True, True)
@@ -51,7 +51,7 @@ class Span:
         return self.first == FRONT and self.last == END
 
     def holds(self, other: Span) -> bool:
-        """Say whether all elements of another span are in this one, whatever the extent is."""
+        """Return whether all elements of another span are in this one, whatever the extent is."""
         return self.first.is_at_most(other.first) and other.last.is_at_most(self.last)
 
 
@@ -98,12 +98,12 @@ def _known(span: Span, extent: int) -> Span:
 
 
 def holds(large: Region, small: Region) -> bool:
-    """Say whether all elements of a region are in another one."""
+    """Return whether all elements of a region are in another one."""
     return all(a.holds(b) for a, b in zip(large, small, strict=True))
 
 
 def cover(regions: Sequence[Region]) -> bool:
-    """Say whether every element of a tensor is in one of some regions, that differ along one axis.
+    """Return whether every element of a tensor is in one of some regions, that differ along one axis.
 
     >>> left, right, all_of_it = Span(FRONT, Bound(3)), Span(Bound(3), END), Span()
     >>> cover([(all_of_it, right), (all_of_it, left)]), cover([(left, right), (right, left)])
@@ -117,7 +117,9 @@ def cover(regions: Sequence[Region]) -> bool:
 
 
 def _fill(spans: Sequence[Span]) -> bool:
-    """Say whether spans fill an axis: in order of their beginning, each begins no later than those before have come."""
+    """Return whether spans fill an axis: in order of their beginning, each begins no later than those before have
+    come.
+    """
     so_far = FRONT
     for span in sorted(spans, key=lambda s: (s.first.from_end, -s.first.count if s.first.from_end else s.first.count)):
         if span.first.is_at_most(so_far) and not span.last.is_at_most(so_far):

@@ -168,10 +168,10 @@ def _last(xp: Any, shape: tuple[int, ...], grid: tuple[Any, ...], axis: int) -> 
     """Say of each write whether it is the last at its place; independent of the order in which a device writes."""
     count = grid[axis].shape[axis]
     line = xp.arange(count, dtype=xp.int32).reshape(tuple(-1 if i == axis else 1 for i in range(len(shape))))
-    turns = xp.broadcast_to(line, grid[axis].shape)
-    latest = xp.full(shape, -1, dtype=turns.dtype)
-    xp.maximum.at(latest, grid, turns)
-    return latest[grid] == turns
+    iterations = xp.broadcast_to(line, grid[axis].shape)
+    latest = xp.full(shape, -1, dtype=iterations.dtype)
+    xp.maximum.at(latest, grid, iterations)
+    return latest[grid] == iterations
 
 
 def _zeros(b: Builder, shaped_as: Value, typed_as: Any) -> Value:

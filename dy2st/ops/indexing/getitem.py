@@ -1,6 +1,6 @@
-"""Brackets: `index` (x[...]), and `index_set`, `index_add`, which give x with other values there.
+"""Index expressions: `index` (x[...]), and `index_set`, `index_add`, which give x with other values there.
 
-`index_add` into zeros is the transpose of `index`. What stands between the brackets is the attribute `spec`
+`index_add` into zeros is the transpose of `index`. What stands in the index expression is the attribute `spec`
 (index_spec.py); tensors and run-time ints of it are operands.
 """
 
@@ -175,7 +175,7 @@ class IndexAdd(_IndexWrite):
 
 
 def _can_misfit(types: Sequence[Any], spec: Spec) -> bool:
-    """Say whether a place may be missed, or the value may not broadcast to the region, as far as types tell."""
+    """Return whether a place may be missed, or the value may not broadcast to the region, as far as types tell."""
     x, value, *operands = types
     if can_miss(x.shape, spec):
         return True
@@ -218,10 +218,10 @@ def _last(xp: Any, shape: tuple[int, ...], spec: Spec, operands: Sequence[Any]) 
     """Say of each indexed element whether none after it names its place, whatever the order a device writes in."""
     size = math.prod(shape)
     places = _read(xp, "index_last", xp.arange(size).reshape(shape), spec, operands)
-    turns = xp.arange(places.size).reshape(places.shape)
-    latest = xp.full(size, -1, turns.dtype)
-    xp.maximum.at(latest, places.reshape(-1), turns.reshape(-1))
-    return latest[places] == turns
+    iterations = xp.arange(places.size).reshape(places.shape)
+    latest = xp.full(size, -1, iterations.dtype)
+    xp.maximum.at(latest, places.reshape(-1), iterations.reshape(-1))
+    return latest[places] == iterations
 
 
 def _set_last(xp: Any, name: str, x: Any, value: Any, spec: Spec, operands: Sequence[Any]) -> Any:

@@ -46,8 +46,8 @@ class CombineAlongAxis(Op):
             getattr(xp, _UFUNCS[mode]).at(result, grid, values)
             return result
         for k in range(values.shape[axis]):  # CuPy's `multiply` has no `at`
-            turn = tuple(slice(k, k + 1) if i == axis else slice(None) for i in range(x.ndim))
-            result[tuple(line[turn] for line in grid)] *= values[turn]
+            iteration = tuple(slice(k, k + 1) if i == axis else slice(None) for i in range(x.ndim))
+            result[tuple(line[iteration] for line in grid)] *= values[iteration]
         return result
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
@@ -84,12 +84,12 @@ def _product_tangent(b: Builder, primals: Sequence[Value], tangents: Tangents, a
     if dvalues is None:
         return total
     places = _counted_from_front(b, x, indices, axis)
-    turns = b.argsort(places, axis=axis, descending=False)
-    places = b.take_along_axis(places, turns, axis=axis)
-    line = b.take_along_axis(values, turns, axis=axis)
+    iterations = b.argsort(places, axis=axis, descending=False)
+    places = b.take_along_axis(places, iterations, axis=axis)
+    line = b.take_along_axis(values, iterations, axis=axis)
     others = b.mul(_product_before(b, places, line, axis, False), _product_before(b, places, line, axis, True))
     slopes = b.mul(others, b.take_along_axis(x, places, axis=axis))
-    terms = b.mul(b.take_along_axis(dvalues, turns, axis=axis), slopes)
+    terms = b.mul(b.take_along_axis(dvalues, iterations, axis=axis), slopes)
     base = b.zeros_like(x) if total is None else total
     return b.put_along_axis(base, places, terms, axis=axis, mode="add")
 

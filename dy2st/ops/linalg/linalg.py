@@ -187,8 +187,8 @@ class SymmetricEigen(_Square):
         inner = product(b, product(b, flipped(b, vectors), symmetric_part(b, tangents[0])), vectors)
         rows = b.expand_dims(values, axes=(rank - 1,))
         gaps = b.sub(b.expand_dims(values, axes=(rank - 2,)), rows)
-        turn = b.mul(inner, inverse_gaps(b, gaps))
-        return [b.diagonal(inner, offset=0, axes=(rank - 2, rank - 1)), product(b, vectors, turn)]
+        iteration = b.mul(inner, inverse_gaps(b, gaps))
+        return [b.diagonal(inner, offset=0, axes=(rank - 2, rank - 1)), product(b, vectors, iteration)]
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((np.array([[2.0, 0.3, 0.1], [0.3, 5.0, -0.4], [0.1, -0.4, 9.0]]),))

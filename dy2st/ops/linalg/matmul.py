@@ -145,7 +145,7 @@ def _checked(x: Sequence[Extent], y: Sequence[Extent], transpose_x: bool, transp
 
 
 def _are_apart(a: Sequence[Extent], b: Sequence[Extent]) -> bool:
-    """Say whether two shapes are known to differ."""
+    """Return whether two shapes are known to differ."""
     return len(a) != len(b) or any(isinstance(p, int) and isinstance(q, int) and p != q
                                    for p, q in zip(a, b, strict=True))  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Attention as one operation, and its pull-backs: the weights, one for each pair of places, need not be written down.
+"""Attention as one operation, and its VJPs: the weights, one for each pair of places, need not be written down.
 
 Behind queries, keys, values (and a cotangent) may stand a mask, and numbers by which weights are dropped: the seed and
 the number of a draw with an element for each weight, the probability to keep one, what a kept one is multiplied by, and
@@ -263,7 +263,7 @@ def _slopes(xp: Any, parts: Sequence[Any], more: Sequence[Any], rows: slice, cau
 # ---- in Programs ---------------------------------------------------------------------------------------------------
 @record(frozen=True)
 class _Change:
-    """The values of a pull-back, and how they change; None where they do not."""
+    """The values of a VJP, and how they change; None where they do not."""
 
     weights: Value
     kept: Value | None

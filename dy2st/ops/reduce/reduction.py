@@ -241,7 +241,7 @@ class Min(_Extremum):
 
 
 def _can_be_empty(shape: Sequence[Any], axes: Iterable[int]) -> bool:
-    """Say whether an axis may have no elements, as far as types tell."""
+    """Return whether an axis may have no elements, as far as types tell."""
     return any(not isinstance(shape[a], int) or shape[a] == 0 for a in axes)
 
 

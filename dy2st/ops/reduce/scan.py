@@ -120,8 +120,8 @@ class LinearScan(Op):
     def eval(self, xp: Any, a: Any, c: Any, *, axis: int, reverse: bool) -> Any:
         a, c = xp.broadcast_arrays(a, c)
         states = xp.zeros(c.shape, c.dtype)
-        turns = range(c.shape[axis] - 1, 0, -1) if reverse else range(c.shape[axis] - 1)
-        for k in turns:
+        iterations = range(c.shape[axis] - 1, 0, -1) if reverse else range(c.shape[axis] - 1)
+        for k in iterations:
             at, after = _along(c.ndim, axis, k), _along(c.ndim, axis, k - 1 if reverse else k + 1)
             states[after] = a[at] * states[at] + c[at]
         return states
@@ -161,7 +161,9 @@ class _CumExtremum(Op):
         return x, TensorType(int64, x.shape)
 
     def eval(self, xp: Any, x: Any, *, axis: int) -> tuple[Any, Any]:
-        """Take the best of ever longer stretches: after the turn with step s, each element has seen 2 s elements."""
+        """Take the best of ever longer stretches: after the iteration with step s, each element has seen 2 s
+        elements.
+        """
         values = x.copy()
         line = xp.arange(x.shape[axis], dtype=xp.int64)
         places = line.reshape(tuple(-1 if i == axis else 1 for i in range(x.ndim)))

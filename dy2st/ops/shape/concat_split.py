@@ -234,7 +234,7 @@ def _merged(xs: Sequence[TensorType]) -> Shape:
 
 
 def _can_differ(types: Sequence[TensorType], axis: int | None) -> bool:
-    """Say whether extents (but those of `axis`) may differ, as far as types tell."""
+    """Return whether extents (but those of `axis`) may differ, as far as types tell."""
     pairs = ((a, pair) for x in types[1:] for a, pair in enumerate(zip(types[0].shape, x.shape, strict=True)))
     return any(p != q for a, (p, q) in pairs if a != axis)
 

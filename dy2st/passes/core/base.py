@@ -22,17 +22,17 @@ class Pass(ABC):
 
     @abstractmethod
     def apply(self, program: Program) -> bool:
-        """Change the Program in place; say whether anything changed."""
+        """Change the Program in place; return whether anything changed."""
 
 
 def each_block(program: Program, change: Callable[[Block], bool]) -> bool:
-    """Change each block of a Program, those inside of others first; say whether anything changed."""
+    """Change each block of a Program, those inside of others first; return whether anything changed."""
     blocks = [block for function in program.functions.values() for block in innermost_first(function)]
     return sum(change(block) for block in blocks) > 0
 
 
 def run_pipeline(program: Program, passes: Sequence[Pass], verify: bool = False) -> bool:
-    """Apply passes in order; say whether anything changed.
+    """Apply passes in order; return whether anything changed.
 
     With `verify`, check the Program after each pass that changed it, and after the last one.
     """

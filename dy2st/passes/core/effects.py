@@ -13,15 +13,15 @@ class Effects:
         self._functions: dict[str, tuple[bool, bool]] = {}
 
     def can_raise(self, operation: Operation) -> bool:
-        """Say whether the operation, or one inside it, may raise."""
+        """Return whether the operation, or one inside it, may raise."""
         return self.both(operation)[0]
 
     def has_effect(self, operation: Operation) -> bool:
-        """Say whether the operation, or one inside it, is seen outside."""
+        """Return whether the operation, or one inside it, is seen outside."""
         return self.both(operation)[1]
 
     def is_pure(self, operation: Operation) -> bool:
-        """Say whether the operation only gives results: it may run twice, elsewhere, or not at all."""
+        """Return whether the operation only gives results: it may run twice, elsewhere, or not at all."""
         return not any(self.both(operation))
 
     def both(self, operation: Operation) -> tuple[bool, bool]:

@@ -106,7 +106,7 @@ def inline(block: Block, operands: Sequence[Value], into: Block) -> tuple[list[O
 
 
 def may_inline(block: Block, operands: Sequence[Value]) -> bool:
-    """Say whether the types in a block can be told in terms of these operands."""
+    """Return whether the types in a block can be told in terms of these operands."""
     return _fitting(block, operands) is not None
 
 
@@ -191,7 +191,7 @@ class Renaming:
             self._made.clear()
 
     def is_about(self, names: Iterable[str]) -> bool:
-        """Say whether one of these is renamed, or stands in what others are renamed to."""
+        """Return whether one of these is renamed, or stands in what others are renamed to."""
         return any(name in self._names or name in self._known for name in names)
 
     def block(self, block: Block) -> None:

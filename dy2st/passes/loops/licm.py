@@ -9,9 +9,9 @@ Before                                                  After
     }                                                       }
 
 1. An operation of the body whose operands are invariants, constants or moved themselves is moved in front of the loop.
-   It runs there even if the loop does not turn, so it must be pure: what may raise, and effects, stay. So does what is
-   right only behind a check that stays.
-2. A carried value that every turn passes on as it is becomes an invariant.
+   It runs there even if the loop has no iteration, so it must be pure: what may raise, and effects, stay. So does what
+   is right only behind a check that stays.
+2. A carried value that every iteration passes on as it is becomes an invariant.
 
 Constants stay where they are, because they cost nothing; so do lists, which the loop may want to grow in place.
 """
@@ -65,7 +65,7 @@ class _Hoist:
             for inner in operation.blocks:
                 changed |= self.block(inner)
             if operation.op.is_loop:
-                changed |= self.settle(operation)
+                changed |= self.converge(operation)
                 moved = self.hoisted(operation, block)
                 changed |= bool(moved)
                 self.replacements.pending += moved
@@ -77,8 +77,8 @@ class _Hoist:
 
     def hoisted(self, loop: Operation, into: Block) -> list[Operation]:
         """1. Return copies for `into` of the body's invariant operations, which leave the body."""
-        body, turn = loop.blocks[0], int(loop.op.is_counted)
-        first = turn + loop.attributes["carried"]
+        body, iteration = loop.blocks[0], int(loop.op.is_counted)
+        first = iteration + loop.attributes["carried"]
         outside = dict(zip(body.arguments[first:], loop.operands[1 + loop.attributes["carried"] :], strict=True))
         moved: list[Operation] = []
         stays: list[Operation] = []
@@ -104,25 +104,27 @@ class _Hoist:
             return False
         return self.effects.is_pure(operation) and not _is_checked_beside(operation)
 
-    def settle(self, loop: Operation) -> bool:
+    def converge(self, loop: Operation) -> bool:
         """2."""
-        body, turn = loop.blocks[0], int(loop.op.is_counted)
-        test = 1 - turn
+        body, iteration = loop.blocks[0], int(loop.op.is_counted)
+        test = 1 - iteration
         changed = False
         for i in reversed(range(loop.attributes["carried"])):
-            argument, operand = body.arguments[turn + i], loop.operands[1 + i]
+            argument, operand = body.arguments[iteration + i], loop.operands[1 + i]
             if body.results[test + i] is not argument or not self.replacements.replace(loop.results[i], operand):
                 continue
             loop.attributes["carried"] -= 1
             loop.operands.append(loop.operands.pop(1 + i))
-            body.arguments.append(body.arguments.pop(turn + i))
+            body.arguments.append(body.arguments.pop(iteration + i))
             del loop.results[i], body.results[test + i]
             changed = True
         return changed
 
 
 def _is_checked_beside(operation: Operation) -> bool:
-    """Say whether it broadcasts to a number what only the `broadcast_extent` beside it, which stays, shows to fit."""
+    """Return whether it broadcasts to a number what only the `broadcast_extent` beside it, which stays, shows to
+    fit.
+    """
     if not isinstance(operation.op, Broadcast):
         return False
     before, after = (tensor_type(v).shape[::-1] for v in (operation.operands[0], operation.results[0]))

@@ -1,4 +1,4 @@
-"""Carry values that are equal in every turn of a loop once.
+"""Carry values that are equal in every iteration of a loop once.
 
 Before                                                  After
     %p, %q = counted_while(%k, %z, %z, %x) {                %p = counted_while(%k, %z, %x) {
@@ -15,7 +15,7 @@ Before                                                  After
 2. Two results of a block stay two arrays: the caller may write into one of them.
 
 A loop that was differentiated twice carries what both derivatives need, and the counter that its source line counts
-beside the one that counts its turns.
+beside the one that counts its iterations.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ def _merge(block: Block, replacements: Replacements) -> bool:
 
 
 def _merge_in(loop: Operation, results: set[Value], replacements: Replacements) -> bool:
-    (body,), turn = loop.blocks, int(loop.op.is_counted)
+    (body,), iteration = loop.blocks, int(loop.op.is_counted)
     instead: dict[Value, Value] = {}
-    for i, first in reversed(list(enumerate(_equal(loop, turn)))):
+    for i, first in reversed(list(enumerate(_equal(loop, iteration)))):
         old, new = loop.results[i], loop.results[first]
         if first == i or ({old, new} <= results and not isinstance(old.type, ScalarType)):  # 2.
             continue
         if not replacements.replace(old, new):
             continue
         results.update({new} if old in results else ())
-        instead[body.arguments.pop(turn + i)] = body.arguments[turn + first]
-        del body.results[1 - turn + i], loop.operands[1 + i], loop.results[i]
+        instead[body.arguments.pop(iteration + i)] = body.arguments[iteration + first]
+        del body.results[1 - iteration + i], loop.operands[1 + i], loop.results[i]
         loop.attributes["carried"] -= 1
     if instead:
         for operation in body.operations:
@@ -72,20 +72,20 @@ def _merge_in(loop: Operation, results: set[Value], replacements: Replacements) 
     return bool(instead)
 
 
-def _equal(loop: Operation, turn: int) -> list[int]:
+def _equal(loop: Operation, iteration: int) -> list[int]:
     """1. Return for each carried value the first one that is equal to it, itself where none is."""
     (body,), count = loop.blocks, loop.attributes["carried"]
-    arguments = body.arguments[turn : turn + count]
+    arguments = body.arguments[iteration : iteration + count]
     begun = [(id(operand), argument.type) for operand, argument in zip(loop.operands[1:], arguments, strict=False)]
     if len(set(begun)) == count:
         return list(range(count))
     nodes = Nodes()
     places = {argument: nodes.add(kind) for argument, kind in zip(arguments, begun, strict=True)}
-    for argument in (*body.arguments[:turn], *body.arguments[turn + count :]):
+    for argument in (*body.arguments[:iteration], *body.arguments[iteration + count :]):
         places[argument] = nodes.add(id(argument))
     for operation in body.operations:
         _add(operation, places, nodes)
-    for argument, following in zip(arguments, body.results[1 - turn :], strict=True):
+    for argument, following in zip(arguments, body.results[1 - iteration :], strict=True):
         nodes.reads[places[argument]] = [places[following]]
     return classes(nodes)[:count]
 

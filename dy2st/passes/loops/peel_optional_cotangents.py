@@ -1,4 +1,4 @@
-"""Begin with zeros what a loop carries as a cotangent that may be missing, where only the first turn misses it.
+"""Begin with zeros what a loop carries as a cotangent that may be missing, where only the first iteration misses it.
 
 Before                                                  After
     %u = variant_new() {tag=0}                              %n = constant() {value=float32[](-0.0)}
@@ -13,8 +13,8 @@ Before                                                  After
 So it is with the cell of an LSTM in a backward loop: the sum joins the loop nests around it.
 
 1. The loop begins with an unset optional of a tensor of floats, turns only add something of the payload's type to it,
-   and set it for the next turn.
-2. Nobody reads what is left of it: after a loop without turns it would be unset.
+   and set it for the next iteration.
+2. Nobody reads what is left of it: after a loop without iterations it would be unset.
 3. The extents of the tensor are known, or are those of something else that the loop takes.
 
 -0.0 + x has the bits of x.
@@ -36,8 +36,8 @@ from dy2st.shapes import Extent
 _DTYPES = ("float32", "float64")
 
 
-class BeginOptionals(Pass):
-    """Let a loop carry zeros and not an optional that is unset before the first turn."""
+class PeelOptionalCotangents(Pass):
+    """Let a loop carry zeros and not an optional that is unset before the first iteration."""
 
     name = "peel_optional_cotangents"
 
@@ -62,11 +62,15 @@ def _begin(block: Block) -> bool:
 
 def _places(loop: Operation, used: Counter[Value]) -> dict[int, list[int | tuple[Value, int | None]]]:
     """Return which of the carried values begin as unset and need not, and where their extents are found."""
-    (body,), turn = loop.blocks, int(loop.op.is_counted)
+    (body,), iteration = loop.blocks, int(loop.op.is_counted)
     uses = Counter(v for o in body.operations for v in o.operands) + Counter(body.results)
     places: dict[int, list[int | tuple[Value, int | None]]] = {}
     for i in range(loop.attributes["carried"]):
-        begun, argument, following = loop.operands[1 + i], body.arguments[turn + i], body.results[1 - turn + i]
+        begun, argument, following = (
+            loop.operands[1 + i],
+            body.arguments[iteration + i],
+            body.results[1 - iteration + i],
+        )
         t = payload(argument.type)
         if not is_optional(argument.type) or not isinstance(t, TensorType) or t.dtype.name not in _DTYPES:
             continue
@@ -104,8 +108,8 @@ def _place_of(extent: Extent, loop: Operation) -> tuple[Value, int | None] | Non
 
 
 def _carry_zeros(b: Builder, loop: Operation, place: int, extents: list[int | tuple[Value, int | None]]) -> None:
-    (body,), turn = loop.blocks, int(loop.op.is_counted)
-    argument, t = body.arguments[turn + place], payload(loop.results[place].type)
+    (body,), iteration = loop.blocks, int(loop.op.is_counted)
+    argument, t = body.arguments[iteration + place], payload(loop.results[place].type)
     assert isinstance(t, TensorType)
     given = [e for e in extents if not isinstance(e, int)]
     dims = [value if axis is None else b.emit("dim", [value], {"axis": axis}) for value, axis in given]
@@ -113,8 +117,8 @@ def _carry_zeros(b: Builder, loop: Operation, place: int, extents: list[int | tu
     shape = tuple(e if isinstance(e, int) else None for e in extents)
     loop.operands[1 + place] = b.emit("broadcast", [number, *dims], {"shape": shape})
     loop.results[place].type = argument.type = t
-    following = body.results[1 - turn + place].operation
-    body.results[1 - turn + place] = following.operands[0]  # type: ignore[union-attr]
+    following = body.results[1 - iteration + place].operation
+    body.results[1 - iteration + place] = following.operands[0]  # type: ignore[union-attr]
     values: dict[Value, Value] = {}
     operations, body.operations = body.operations, []
     inner = Builder(body)

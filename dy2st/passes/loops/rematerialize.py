@@ -14,11 +14,11 @@ Before                                                  After
         ...                                                 }
     }
 
-1. A tape is a list that begins empty and to which every turn appends a value. A later loop of as many turns reads what
-   turn `t` has appended, for its own `t`: that cannot raise, so a read that nobody uses goes.
-2. What turn `t` has appended is made again where that takes no arithmetic on tensors: a constant, what does not change
-   from turn to turn, a number that every turn adds the same to, what is computed from such numbers, a view of a part
-   of such a tensor, an extent of what another tape keeps.
+1. A tape is a list that begins empty and to which every iteration appends a value. A later loop of as many iterations
+   reads what turn `t` has appended, for its own `t`: that cannot raise, so a read that nobody uses goes.
+2. What iteration `t` has appended is made again where that takes no arithmetic on tensors: a constant, what does not
+   change from iteration to iteration, a number that every iteration adds the same to, what is computed from such
+   numbers, a view of a part of such a tensor, an extent of what another tape keeps.
 
 The list that is left without a reader goes with the dead code.
 """
@@ -41,7 +41,7 @@ from dy2st.passes.simplify.constant_fold import constant_of
 _DEEPEST = 8
 
 
-class ReadTapesLess(Pass):
+class Rematerialize(Pass):
     """Make values again that tapes keep for a later loop, where that costs no more than to read them."""
 
     name = "rematerialize"
@@ -59,7 +59,7 @@ def _block(block: Block, replacements: Replacements) -> bool:
         replacements.operands(operation)
         if operation.op.is_counted:
             for loop in dict.fromkeys(before[v] for v in operation.operands[1:] if v in before):
-                changed |= _has_turns_of(loop, operation) and _Again(loop, operation, replacements).done()
+                changed |= _has_iterations_of(loop, operation) and _Again(loop, operation, replacements).done()
         for inner in operation.blocks:
             changed |= _block(inner, replacements)
         if operation.op.is_loop:
@@ -68,22 +68,22 @@ def _block(block: Block, replacements: Replacements) -> bool:
     return changed
 
 
-def _has_turns_of(loop: Operation, later: Operation) -> bool:
-    """Say whether a loop turns as often as an earlier one did."""
-    turns = later.operands[0]
+def _has_iterations_of(loop: Operation, later: Operation) -> bool:
+    """Return whether a loop runs as often as an earlier one did."""
+    iterations = later.operands[0]
     if loop.op.is_counted:
-        known = _number(turns)
-        return turns is loop.operands[0] or (known is not None and known == _number(loop.operands[0]))
-    if turns not in loop.results:
+        known = _number(iterations)
+        return iterations is loop.operands[0] or (known is not None and known == _number(loop.operands[0]))
+    if iterations not in loop.results:
         return False
-    place = loop.results.index(turns)
+    place = loop.results.index(iterations)
     return _step(loop, place) == 1 and _number(loop.operands[1 + place]) == 0
 
 
 def _step(loop: Operation, place: int) -> int | None:
-    """Return what every turn adds to a carried int, None where it does something else."""
-    (body,), turn = loop.blocks, int(loop.op.is_counted)
-    argument, made = body.arguments[turn + place], body.results[1 - turn + place].operation
+    """Return what every iteration adds to a carried int, None where it does something else."""
+    (body,), iteration = loop.blocks, int(loop.op.is_counted)
+    argument, made = body.arguments[iteration + place], body.results[1 - iteration + place].operation
     if argument.type != INT or made is None or argument not in made.operands:
         return None
     place = made.operands.index(argument)
@@ -100,18 +100,18 @@ def _number(value: Value) -> int | None:
 
 
 class _Again:
-    """What a loop computed, in a later loop of as many turns."""
+    """What a loop computed, in a later loop of as many iterations."""
 
     def __init__(self, loop: Operation, later: Operation, replacements: Replacements):
         self.loop, self.later, self.replacements = loop, later, replacements
         (self.source,), (self.body,) = loop.blocks, later.blocks
-        self.turn = int(loop.op.is_counted)
+        self.iteration = int(loop.op.is_counted)
         self.here: dict[Value, Value] = {}
         """Values of the loop that are values of the later one, too."""
         self.kept: list[Operation] = []
 
     def done(self) -> bool:
-        """Take reads of tapes away; say whether one of them could go.
+        """Take reads of tapes away; return whether one of them could go.
 
         The reads that stay go to the front, those of tensors first: their extents may tell numbers.
         """
@@ -131,7 +131,7 @@ class _Again:
         return gone > 0
 
     def _reads(self) -> dict[Operation, Value]:
-        """1. Return the reads of tapes at the turn, and what the loop appended there."""
+        """1. Return the reads of tapes at the iteration, and what the loop appended there."""
         kept: dict[Value, Value] = {}
         for i, operand in enumerate(self.later.operands[1:], 1):
             if operand in self.loop.results and i > self.later.attributes["carried"]:
@@ -141,15 +141,15 @@ class _Again:
         return {o: kept[o.operands[0]] for o in found if o.operands[1] is self.body.arguments[0]}
 
     def _appended(self, place: int) -> Value | None:
-        """Return what every turn appends to a list that begins empty."""
+        """Return what every iteration appends to a list that begins empty."""
         begun = self.loop.operands[1 + place].operation
-        longer = self.source.results[1 - self.turn + place].operation
+        longer = self.source.results[1 - self.iteration + place].operation
         if begun is None or not isinstance(begun.op, ListNew) or begun.operands:
             return None
         if longer is None or not isinstance(longer.op, ListAppend):
             return None
         items, value = longer.operands
-        return value if items is self.source.arguments[self.turn + place] else None
+        return value if items is self.source.arguments[self.iteration + place] else None
 
     def _stands_for(self, value: Value, read: Value) -> bool:
         """2. Put what makes a value again in the place of its read, where that is possible."""
@@ -169,7 +169,7 @@ class _Again:
         if value in self.here or (made is not None and made.op.is_constant):
             return True
         if made is None:
-            return self._is_turn(value) or self._counts(value) is not None or self._outside(value) is not None
+            return self._is_iteration(value) or self._counts(value) is not None or self._outside(value) is not None
         op = made.op
         if depth == 0 or not (op.is_scalar or isinstance(op, (DimOf, BroadcastExtent)) or _is_part(made)):
             return False
@@ -180,7 +180,7 @@ class _Again:
         if value in here:
             return here[value]
         made = value.operation
-        if made is None and self._is_turn(value):
+        if made is None and self._is_iteration(value):
             here[value] = self.body.arguments[0]
         elif made is None and (counts := self._counts(value)) is not None:
             here[value] = self._counted(*counts, into)
@@ -199,20 +199,22 @@ class _Again:
             here[value] = again.results[0]
         return here[value]
 
-    def _is_turn(self, value: Value) -> bool:
-        """Say whether an argument of the loop is the number of the turn."""
-        return self.source.arguments.index(value) < self.turn and not self.loop.attributes["reverse"]
+    def _is_iteration(self, value: Value) -> bool:
+        """Return whether an argument of the loop is the number of the iteration."""
+        return self.source.arguments.index(value) < self.iteration and not self.loop.attributes["reverse"]
 
     def _counts(self, value: Value) -> tuple[Value, int] | None:
-        """Return what an argument of the loop begins with, and what every turn adds to it; None for another one."""
-        place = self.source.arguments.index(value) - self.turn
+        """Return what an argument of the loop begins with, and what every iteration adds to it; None for another
+        one.
+        """
+        place = self.source.arguments.index(value) - self.iteration
         if not 0 <= place < self.loop.attributes["carried"]:
             return None
         begun, step = self.loop.operands[1 + place], _step(self.loop, place)
         return None if step is None or not isinstance(begun.type, ScalarType) else (begun, step)
 
     def _counted(self, begun: Value, step: int, into: list[Operation]) -> Value:
-        """Make the number that a turn begins with, where turns before it have each added `step`."""
+        """Make the number that an iteration begins with, where iterations before it have each added `step`."""
         made, start = self.body.arguments[0], _number(begun)
         if step != 1:
             made = self._computed("scalar_mul", [made, self._int(step, into)], into)
@@ -235,8 +237,8 @@ class _Again:
         return made.results[0]
 
     def _outside(self, value: Value) -> Value | None:
-        """Return what an argument of the loop is in every turn: an operand that has the same type."""
-        place = self.source.arguments.index(value) - self.turn
+        """Return what an argument of the loop is in every iteration: an operand that has the same type."""
+        place = self.source.arguments.index(value) - self.iteration
         if place < self.loop.attributes["carried"]:
             return None
         outer = self.loop.operands[1 + place]
@@ -253,5 +255,5 @@ class _Again:
 
 
 def _is_part(made: Operation) -> bool:
-    """Say whether an operation gives a view of a part of a tensor."""
+    """Return whether an operation gives a view of a part of a tensor."""
     return isinstance(made.op, Index) and made.op.makes_view(**made.attributes)

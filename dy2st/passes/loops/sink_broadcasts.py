@@ -8,7 +8,8 @@ Before                                                  After
         return %t                                               return %t
     }                                                       }
 
-Hoisting has put it in front of the loop, where NumPy would rather have it. Each turn would read an array of one number.
+Hoisting has put it in front of the loop, where NumPy would rather have it. Each iteration would read an array of one
+number.
 
 1. A number of rank 0 is repeated, more than a few times: a few stand in registers as they are.
 2. Inside of the block, and of those in it, elementwise operations alone read it.
@@ -31,7 +32,7 @@ from dy2st.passes.core.base import Pass
 _FEW = 16
 
 
-class RepeatInside(Pass):
+class SinkBroadcasts(Pass):
     """Let loops and branches take numbers, and not arrays that repeat one."""
 
     name = "sink_broadcasts"

@@ -9,9 +9,10 @@ Before                                                  After
     }                                                       }
 
 1. The first or last part of what is joined is cut off where it is a product with a matrix that stays, or a row of a
-   tensor that stays, whose products are made for many turns at once (input_projection_batching.py), or stays itself.
-2. (p m) w is p (m w), and m w stays: one product a turn and not two. That pays where m w has fewer elements than m and
-   w together; where only the run tells how many rows m has, it chooses.
+   tensor that stays, whose products are made for many iterations at once (input_projection_batching.py), or stays
+   itself.
+2. (p m) w is p (m w), and m w stays: one product an iteration and not two. That pays where m w has fewer elements than
+   m and w together; where it is known only at run time how many rows m has, it chooses.
 3. Nothing is done where the products could raise: all extents that meet are equal by their types.
 
 Sums are made in another order, so strict code is made without this pass. What stays is moved in front of the loop.
@@ -39,7 +40,7 @@ _PLAIN = {"transpose_x": False, "transpose_y": False}
 _FIRST = {"axes": (0,)}
 
 
-class SplitProducts(Pass):
+class SplitMatmul(Pass):
     """Replace products in loops by those of their left operand's parts."""
 
     name = "split_matmul"
@@ -74,7 +75,7 @@ class _Body:
         self.uses = Counter(uses) + Counter(self.block.results)
 
     def split(self) -> bool:
-        """Cut the products of the body; say whether there were any to cut."""
+        """Cut the products of the body; return whether there were any to cut."""
         cut = {o: groups for o in self.block.operations if (groups := self.groups(o)) is not None}
         if not cut:
             return False
@@ -194,7 +195,7 @@ def _number(extent: Extent) -> int:
 
 
 def _pays(rows: Extent, columns: Extent, made: Extent) -> bool:
-    """Say whether rows x made elements may be fewer than those of rows x columns and columns x made."""
+    """Return whether rows x made elements may be fewer than those of rows x columns and columns x made."""
     if not isinstance(columns, int) or not isinstance(made, int):
         return False
     return rows * made < rows * columns + columns * made if isinstance(rows, int) else columns * made > 0

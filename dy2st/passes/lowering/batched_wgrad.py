@@ -25,7 +25,7 @@ from dy2st.passes.core.rebuild_block import Now, rebuild
 _PLAIN = {"transpose_x": True, "transpose_y": False}
 
 
-class SumBatches(Pass):
+class BatchedWeightGradient(Pass):
     """Replace sums over the batch of a product by products of the rows of all matrices."""
 
     name = "batched_wgrad"

@@ -15,7 +15,7 @@ from dy2st.ir.types import INT, ScalarType
 from dy2st.passes.core.base import Pass, each_block
 
 
-class PlacesAsInts(Pass):
+class BoolIndicesToInt(Pass):
     """Give ops that take places ints."""
 
     name = "bool_indices_to_int"

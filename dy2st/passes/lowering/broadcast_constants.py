@@ -25,7 +25,7 @@ from dy2st.passes.core.base import Pass, each_block
 _FEW = 16
 
 
-class SpreadConstants(Pass):
+class BroadcastConstants(Pass):
     """Let elementwise operations read a repeated number instead of an array that has one number only."""
 
     name = "broadcast_constants"

@@ -32,7 +32,7 @@ _RULES: dict[str, Rule] = {}
 _rule = entering(_RULES)
 
 
-class Pairs(Pass):
+class ComplexToPairs(Pass):
     """Replace operations on complex numbers by operations on pairs of floats."""
 
     name = "complex_to_pairs"

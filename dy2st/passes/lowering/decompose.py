@@ -172,7 +172,7 @@ def _layer_norm(b: Builder, operation: Operation) -> Sequence[Value] | None:
 
 
 def _fits_channels(operation: Operation) -> bool:
-    """Say whether each operand but the first has, by its type, one element for each channel."""
+    """Return whether each operand but the first has, by its type, one element for each channel."""
     x, *parts = map(tensor_type, operation.operands)
     channels = x.shape[operation.attributes["axis"] : operation.attributes["axis"] + 1]
     return x.dtype.bits >= 32 and all(p.shape == channels and p.dtype is x.dtype for p in parts)
@@ -222,7 +222,7 @@ def _reduced(b: Builder, name: str, x: Value, axes: Sequence[int], keepdim: bool
 
 
 def _apart(operation: Operation, axes: Sequence[int]) -> bool:
-    """Say whether a reduction is over axes before and behind the ones that are kept, and no others."""
+    """Return whether a reduction is over axes before and behind the ones that are kept, and no others."""
     t = tensor_type(operation.operands[0])
     kept = [a for a in range(t.rank) if a not in axes]
     return t.dtype.bits >= 32 and bool(kept) and kept == [*range(kept[0], kept[-1] + 1)] and {0, t.rank - 1} <= {*axes}

@@ -8,8 +8,8 @@ Before                                              After
     }
 
 1. The product, or a reshape of it that changes no extent, is used by the addition alone.
-2. The other summand is an argument of the block, as a loop hands it to its next turn, and used there alone, so that
-   its memory may be written into.
+2. The other summand is an argument of the block, as a loop hands it to its next iteration, and used there alone, so
+   that its memory may be written into.
 3. Both are matrices of float32 or float64.
 
 A product whose extents do not fit is refused where the sum stands. This pass is for native code, which hands such a run
@@ -33,7 +33,7 @@ from dy2st.passes.core.rebuild_block import Now, rebuild
 _DTYPES = ("float32", "float64")
 
 
-class AccumulateProducts(Pass):
+class MatmulAccumulate(Pass):
     """Replace a sum of a carried matrix and a product by one operation."""
 
     name = "matmul_accumulate"
@@ -81,7 +81,7 @@ def _terms(add: Operation, carried: set[Value],
 
 
 def _keeps_extents(reshape: Operation) -> bool:
-    """Say whether one of two extents stays, so that the other one does too."""
+    """Return whether one of two extents stays, so that the other one does too."""
     old, new = tensor_type(reshape.operands[0]).shape, tensor_type(reshape.results[0]).shape
     return len(old) == len(new) == 2 and any(p == q for p, q in zip(old, new, strict=True))
 

@@ -46,12 +46,12 @@ def _exponential(b: Builder, a: Value) -> Value:
     one = b.broadcast_to(b.eye(*map(b.scalar, b.shape((size, size))), dtype=float64), shape)
     odd, even = approximation(a, one, lambda x, y: _product(b, x, y), lambda *terms: _total(b, terms))
     found = b.solve(b.sub(even, odd), b.add(even, odd))
-    turns = b.item(b.cast(halvings, dtype=int64))
+    iterations = b.item(b.cast(halvings, dtype=int64))
     inner = b.child()
     inner.block.add_argument(ScalarType("int"), "turn")
     x = inner.block.add_argument(found.type, "x")
     inner.block.results = [_product(inner, x, x)]
-    return b.operation("counted_while", [turns, found], {"carried": 1, "reverse": False}, [inner.block]).results[0]
+    return b.operation("counted_while", [iterations, found], {"carried": 1, "reverse": False}, [inner.block]).results[0]
 
 
 def _halvings(b: Builder, a: Value) -> Value:

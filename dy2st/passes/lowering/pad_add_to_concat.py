@@ -48,7 +48,7 @@ class _Chain:
     dropped: list[Operation]
 
 
-class JoinParts(Pass):
+class PadAddToConcat(Pass):
     """Replace sums of zeros and parts that do not overlap by the parts, joined."""
 
     name = "pad_add_to_concat"

@@ -42,15 +42,15 @@ class _Cut:
     by: list[Operation]
 
 
-class CutOperands(Pass):
+class PushSliceUp(Pass):
     """Cut the operands of what is only used in parts."""
 
     name = "push_slice_up"
 
     def apply(self, program: Program) -> bool:
-        for turn in range(_ROUNDS):
+        for iteration in range(_ROUNDS):
             if not each_block(program, _cut_block):
-                return turn > 0
+                return iteration > 0
         return True
 
 

@@ -89,7 +89,7 @@ class _Fold:
         return values if all(self.fits(c, v) for c, v in zip(values, results, strict=True)) else None
 
     def fits(self, content: Any, value: Value) -> bool:
-        """Say whether a constant may be what a value is; extents that are known now are written everywhere."""
+        """Return whether a constant may be what a value is; extents that are known now are written everywhere."""
         scalar = isinstance(value.type, ScalarType)
         if scalar and not isinstance(content, (bool, int, float)):
             return False
@@ -116,7 +116,7 @@ def _may_fold(operation: Operation) -> bool:
 
 
 def _is_modest(operation: Operation) -> bool:
-    """Say whether a power or shift of constants is a number of ordinary size."""
+    """Return whether a power or shift of constants is a number of ordinary size."""
     return all(isinstance(c, float) or abs(c) <= 64 for c in map(constant_of, operation.operands))  # type: ignore[arg-type]
 
 
@@ -149,7 +149,7 @@ def _sink_constants(operation: Operation) -> bool:
     """3."""
     if not operation.blocks or operation.op.is_try:
         return False
-    turn = int(operation.op.is_counted)
+    iteration = int(operation.op.is_counted)
     changed = False
     for i in reversed(range(1 + operation.attributes.get("carried", 0), len(operation.operands))):
         content = constant_of(operation.operands[i])
@@ -158,7 +158,7 @@ def _sink_constants(operation: Operation) -> bool:
         source = operation.operands[i]
         del operation.operands[i]
         for block in operation.blocks:
-            _make_inside(block, block.arguments.pop(i - 1 + turn), source)
+            _make_inside(block, block.arguments.pop(i - 1 + iteration), source)
         changed = True
     return changed
 

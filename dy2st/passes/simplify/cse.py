@@ -81,20 +81,20 @@ def _merge_operands(operation: Operation) -> bool:
     """3."""
     if not operation.blocks or operation.op.is_try:
         return False
-    turn = int(operation.op.is_counted)
+    iteration = int(operation.op.is_counted)
     seen: dict[Value, int] = {}
     again: list[int] = []
     for i in range(1 + operation.attributes.get("carried", 0), len(operation.operands)):
         place = seen.setdefault(operation.operands[i], i)
-        types = [[b.arguments[at - 1 + turn].type for at in (i, place)] for b in operation.blocks]
+        types = [[b.arguments[at - 1 + iteration].type for at in (i, place)] for b in operation.blocks]
         if place != i and all(a == b for a, b in types):
             again.append(i)
             for block in operation.blocks:
-                _redirect(block, block.arguments[i - 1 + turn], block.arguments[place - 1 + turn])
+                _redirect(block, block.arguments[i - 1 + iteration], block.arguments[place - 1 + iteration])
     for i in reversed(again):
         del operation.operands[i]
         for block in operation.blocks:
-            del block.arguments[i - 1 + turn]
+            del block.arguments[i - 1 + iteration]
     return bool(again)
 
 

@@ -79,26 +79,26 @@ class _Sweep:
 
     def loop(self, operation: Operation, live: set[Value]) -> None:
         body, count = operation.blocks[0], operation.attributes["carried"]
-        turn = int(operation.op.is_counted)
-        test = 1 - turn
-        kept = self.needed(operation, live, turn, test)
+        iteration = int(operation.op.is_counted)
+        test = 1 - iteration
+        kept = self.needed(operation, live, iteration, test)
         if len(kept) < count:  # 3.
             self.changed = True
             operation.results = [operation.results[i] for i in kept]
             operation.attributes["carried"] = len(kept)
             body.results = body.results[:test] + [body.results[test + i] for i in kept]
             invariants = range(count, len(operation.operands) - 1)
-            self.reorder(operation, [*kept, *invariants], turn)
+            self.reorder(operation, [*kept, *invariants], iteration)
         self.block(body)
         count = operation.attributes["carried"]
         used = _used_arguments(body)
-        rest = [i for i in range(count, len(operation.operands) - 1) if i + turn in used]
-        self.keep_arguments(operation, [*range(count), *rest], 1, turn)  # 4.
+        rest = [i for i in range(count, len(operation.operands) - 1) if i + iteration in used]
+        self.keep_arguments(operation, [*range(count), *rest], 1, iteration)  # 4.
 
-    def needed(self, operation: Operation, live: set[Value], turn: int, test: int) -> list[int]:
-        """Return which carried values are used: behind the loop, or in a turn for anything but themselves."""
+    def needed(self, operation: Operation, live: set[Value], iteration: int, test: int) -> list[int]:
+        """Return which carried values are used: behind the loop, or in an iteration for anything but themselves."""
         body, count = operation.blocks[0], operation.attributes["carried"]
-        places = {v: i for i, v in enumerate(body.arguments[turn : turn + count])}
+        places = {v: i for i, v in enumerate(body.arguments[iteration : iteration + count])}
         kept = {i for i in range(count) if operation.results[i] in live}
         while True:
             results = body.results[:test] + [body.results[test + i] for i in sorted(kept)]
@@ -115,16 +115,16 @@ class _Sweep:
                 live.update(operation.operands)
         return live
 
-    def keep_arguments(self, operation: Operation, kept: Sequence[int], first: int, turn: int) -> None:
+    def keep_arguments(self, operation: Operation, kept: Sequence[int], first: int, iteration: int) -> None:
         if len(kept) < len(operation.operands) - first:
             self.changed = True
-            self.reorder(operation, kept, turn)
+            self.reorder(operation, kept, iteration)
 
-    def reorder(self, operation: Operation, kept: Sequence[int], turn: int) -> None:
+    def reorder(self, operation: Operation, kept: Sequence[int], iteration: int) -> None:
         """Keep these operands behind the first one, and the arguments that take them."""
         operation.operands = operation.operands[:1] + [operation.operands[1 + i] for i in kept]
         for block in operation.blocks:
-            block.arguments = block.arguments[:turn] + [block.arguments[turn + i] for i in kept]
+            block.arguments = block.arguments[:iteration] + [block.arguments[iteration + i] for i in kept]
 
 
 def _used_arguments(block: Block) -> set[int]:

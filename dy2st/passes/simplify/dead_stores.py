@@ -82,7 +82,7 @@ def _is_adding(operation: Operation) -> bool:
 
 
 def _covers(last: Operation, first: Operation) -> bool:
-    """Say whether a write sets all that another one has written."""
+    """Return whether a write sets all that another one has written."""
     if last.results[0].type != first.operands[0].type or first.results[0].type != first.operands[0].type:
         return False  # a list that holds more kinds of things from there on
     if not (isinstance(last.op, IndexSet) if first.op.accumulates else last.op is first.op):
@@ -107,7 +107,7 @@ def _region(operation: Operation) -> Region | None:
 
 
 def _raise_together(first: Operation, last: Operation) -> bool:
-    """Say whether a write raises just where another one does: they write values of one type to the same places."""
+    """Return whether a write raises just where another one does: they write values of one type to the same places."""
     values = {o.operands[o.op.writes or 0].type for o in (first, last)}
     return first.op is last.op and _places(first) == _places(last) and len(values) == 1
 

@@ -40,7 +40,7 @@ from dy2st.ops.reduce.softmax import Softmax
 from dy2st.ops.shape.shape import Broadcast, DimOf, SumTo, Transpose
 from dy2st.passes.core.base import Pass, each_block
 from dy2st.passes.simplify.match_causal_mask import is_causal
-from dy2st.passes.simplify.match_dropout import Drop, drop_of
+from dy2st.passes.simplify.match_dropout import MatchedDropout, drop_of
 from dy2st.records import record
 from dy2st.shapes import Extent, Shape
 
@@ -51,7 +51,7 @@ _MASKED = {"attention": 3, "attention_grad": 4, "attention_mask_grad": 4}
 """Where a mask stands among the operands."""
 
 
-class Attend(Pass):
+class FuseAttention(Pass):
     """Replace product, mask, softmax and product by one operation."""
 
     name = "fuse_attention"
@@ -162,7 +162,7 @@ def _narrower(operation: Operation, block: Block) -> Value | None:
 
 
 def _is_added_up(value: Value, to: TensorType, block: Block) -> bool:
-    """Say whether a value is only added up to a shape."""
+    """Return whether a value is only added up to a shape."""
     users = [o for o in block.operations if not isinstance(o.op, DimOf) and value in o.operands]
     return value not in block.results and all(isinstance(o.op, SumTo) and o.results[0].type == to for o in users)
 
@@ -181,7 +181,7 @@ class _Parts:
     """Whether queries see keys up to their own place."""
     turned: bool
     """Whether keys come transposed."""
-    drop: Drop | None
+    drop: MatchedDropout | None
     weights: Shape
     """The extents of the weights."""
     first: Operation
@@ -316,7 +316,7 @@ def _of_rank(b: Builder, mask: Value, rank: int) -> Value:
 
 
 def _fit(types: Sequence[Type], weights: Shape, turned: bool, on_one_line: bool) -> bool:
-    """Say whether the types of query, key, value and mask fit each other, or may where that is told on one line."""
+    """Return whether the types of query, key, value and mask fit each other, or may where that is told on one line."""
     tensors = [t for t in types if isinstance(t, TensorType)]
     if len(tensors) < len(types) or any(t.dtype is not tensors[0].dtype for t in tensors):
         return False
@@ -329,5 +329,5 @@ def _fit(types: Sequence[Type], weights: Shape, turned: bool, on_one_line: bool)
 
 
 def _spreads(mask: Shape, scores: Shape) -> bool:
-    """Say whether a mask broadcasts to the shape of the scores."""
+    """Return whether a mask broadcasts to the shape of the scores."""
     return 2 <= len(mask) <= len(scores) and all(e in (1, s) for e, s in zip(mask[::-1], scores[::-1], strict=False))

@@ -23,7 +23,7 @@ _LARGE = 1e6
 
 
 def is_causal(mask: Value, scores: Shape) -> bool:
-    """Say whether a mask of scores with these extents is one of these."""
+    """Return whether a mask of scores with these extents is one of these."""
     if tensor_type(mask).shape != scores:
         return False
     content = constant_of(mask)

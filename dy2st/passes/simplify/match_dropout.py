@@ -21,7 +21,7 @@ from dy2st.records import record
 
 
 @record(frozen=True)
-class Drop:
+class MatchedDropout:
     """By what weights are dropped."""
 
     weights: Value
@@ -41,7 +41,7 @@ class Drop:
         return [seed, draw, *map(b.scalar, (self.keep, self.factor, *batch))]
 
 
-def drop_of(value: Value, uses: Counter[Value]) -> Drop | None:
+def drop_of(value: Value, uses: Counter[Value]) -> MatchedDropout | None:
     """Return by what a value is dropped: an element of the draw for each of its own, for one use each."""
     factor, found, pending = 1.0, dict[str, Operation](), [value]
     chain: list[Operation] = []
@@ -69,4 +69,4 @@ def drop_of(value: Value, uses: Counter[Value]) -> Drop | None:
     keep = filled(found["random_bernoulli"].operands[2])
     if keep is None or weights.type != choices.type or tensor_type(weights).shape[-2:] != tensor_type(value).shape[-2:]:
         return None
-    return Drop(weights, found["random_bernoulli"], keep, factor, [*chain, found["random_bernoulli"]])
+    return MatchedDropout(weights, found["random_bernoulli"], keep, factor, [*chain, found["random_bernoulli"]])

@@ -57,7 +57,7 @@ def _is(value: Value, number: int) -> bool:
 
 
 def _is_minus_zero(value: Value) -> bool:
-    """Say whether x + value is x for every x: -0.0, and any 0 of integers."""
+    """Return whether x + value is x for every x: -0.0, and any 0 of integers."""
     if not _is(value, 0):
         return False
     found = uniform(value)
@@ -65,7 +65,7 @@ def _is_minus_zero(value: Value) -> bool:
 
 
 def _is_plus_zero(value: Value) -> bool:
-    """Say whether x - value is x for every x: 0.0, and any 0 of integers."""
+    """Return whether x - value is x for every x: 0.0, and any 0 of integers."""
     if not _is(value, 0):
         return False
     found = uniform(value)

@@ -28,7 +28,7 @@ from dy2st.passes.core.base import Pass, each_block
 from dy2st.passes.core.effects import Effects
 
 
-class BranchOnScalars(Pass):
+class SelectToCond(Pass):
     """Replace a `where` on one number by a `cond`, where a choice is costly."""
 
     name = "select_to_cond"

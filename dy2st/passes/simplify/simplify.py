@@ -8,7 +8,7 @@ Before                              After
 2.  A broadcast, sum or reshape to the shape that x has, and a transpose that moves nothing, are x.
 3.  Of two transposes, reshapes, broadcasts or detaches in a row one is left.
 4.  An int that its type knows (an extent) is a constant.
-5.  `cond` of a constant is the branch that runs; `cond` of two equal branches is one of them; a loop that does not turn
+5.  `cond` of a constant is the branch that runs; `cond` of two equal branches is one of them; a loop without iterations
     is nothing.
 6.  A result that both branches of a `cond` pass on unchanged is the operand.
 7.  Payload and tag of a variant that was just made are what it was made of; so are length and elements of a list, and
@@ -75,7 +75,7 @@ class _Simplify:
         return changed
 
     def operation(self, operation: Operation, block: Block) -> bool:
-        """Keep an operation, or what is left of it; say whether anything changed."""
+        """Keep an operation, or what is left of it; return whether anything changed."""
         name = operation.op.name
         if operation.blocks:
             return self.control(operation, block)
@@ -256,6 +256,6 @@ def truth(value: Value) -> bool | None:
 
 
 def _is_one(value: Value) -> bool:
-    """Say whether a predicate surely is one number, so that asking it cannot raise."""
+    """Return whether a predicate surely is one number, so that asking it cannot raise."""
     t: Any = value.type
     return isinstance(t, ScalarType) or (isinstance(t, TensorType) and t.rank == 0)

@@ -1,4 +1,4 @@
-"""What is made once and kept on disk, by what it was made from."""
+"""What is made once and cached on disk, by what it was made from."""
 
 from __future__ import annotations
 

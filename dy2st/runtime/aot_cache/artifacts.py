@@ -15,7 +15,7 @@ import numpy as np
 
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache import disk_cache
-from dy2st.runtime.aot_cache.code_image import Binary, Image
+from dy2st.runtime.aot_cache.code_image import Binary, CodeImage
 from dy2st.runtime.aot_cache.environment_key import identity
 
 
@@ -30,7 +30,7 @@ _state = _State()
 
 
 @record(frozen=True)
-class Product:
+class Artifact:
     """Machine code, what there is to say of it, and the arrays that it reads."""
 
     binary: Binary
@@ -40,16 +40,16 @@ class Product:
     def to_bytes(self) -> bytes:
         """Return the product as it stands in a file."""
         binary, image = self.binary, None
-        if isinstance(binary, Image):
+        if isinstance(binary, CodeImage):
             image = [binary.writable, binary.symbols, binary.slots, binary.addresses]
-        parts = [binary.content] if isinstance(binary, Image) else list(binary)
+        parts = [binary.content] if isinstance(binary, CodeImage) else list(binary)
         arrays = [[a.dtype.str, a.shape] for a in self.arrays]
         header = {"image": image, "parts": [len(p) for p in parts], "arrays": arrays, "notes": self.notes}
         text = json.dumps(header).encode()
         return b"".join([len(text).to_bytes(8, "little"), text, *parts, *(a.tobytes() for a in self.arrays)])
 
 
-def from_bytes(data: bytes) -> Product:
+def from_bytes(data: bytes) -> Artifact:
     """Return a product from what `to_bytes` gave; ValueError, KeyError or TypeError for anything else."""
     at = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:at])
@@ -64,10 +64,12 @@ def from_bytes(data: bytes) -> Product:
         arrays.append(np.frombuffer(_slice(data, at, size), dtype).reshape(shape).copy())
         at += size
     if header["image"] is None:
-        return Product(parts, header["notes"], arrays)
+        return Artifact(parts, header["notes"], arrays)
     writable, symbols, slots, addresses = header["image"]
     (content,) = parts
-    return Product(Image(content, writable, symbols, slots, [(a, b) for a, b in addresses]), header["notes"], arrays)
+    return Artifact(
+        CodeImage(content, writable, symbols, slots, [(a, b) for a, b in addresses]), header["notes"], arrays
+    )
 
 
 def _slice(data: bytes, at: int, size: int) -> bytes:
@@ -82,18 +84,20 @@ def named_recipe(name: str) -> str:
     return f"module {name}"
 
 
-def is_kept(recipe: str) -> bool:
-    """Say whether there is a file for a recipe; what is in it is not looked at."""
+def is_cached(recipe: str) -> bool:
+    """Return whether there is a file for a recipe; what is in it is not looked at."""
     return disk_cache.has(_PRODUCTS.key(recipe))
 
 
 def is_first() -> bool:
-    """Say whether no earlier process had kept what every Program calls, so that there was nothing else either."""
+    """Return whether no earlier process had cached what every Program calls, so that there was nothing else either."""
     return _is_first(disk_cache.folder())
 
 
 def is_empty() -> bool:
-    """Say whether no Program's code can be kept: there was nothing when this process began, and it has made none."""
+    """Return whether no Program's code can be cached: there was nothing when this process began, and it has made
+    none.
+    """
     return is_first() and not _state.has_made
 
 
@@ -104,17 +108,17 @@ def note_program() -> None:
 
 @functools.cache
 def _is_first(_: str | None) -> bool:
-    return not is_kept(named_recipe("support"))
+    return not is_cached(named_recipe("support"))
 
 
-def kept(recipe: str | None) -> Product | None:
-    """Return the product of a recipe; None where none is kept, or none that can be read."""
+def cached(recipe: str | None) -> Artifact | None:
+    """Return the product of a recipe; None where none is cached, or none that can be read."""
     return None if recipe is None else _PRODUCTS.read(_PRODUCTS.key(recipe))
 
 
-def made(recipe: str | None, make: Callable[[], Product]) -> tuple[Product, bool]:
-    """Return the product of a recipe, and whether it was there before; None is the recipe of what cannot be kept."""
-    found = kept(recipe)
+def made(recipe: str | None, make: Callable[[], Artifact]) -> tuple[Artifact, bool]:
+    """Return the product of a recipe, and whether it was there before; None is the recipe of what cannot be cached."""
+    found = cached(recipe)
     if found is not None:
         return found, True
     product = make()
@@ -123,4 +127,4 @@ def made(recipe: str | None, make: Callable[[], Product]) -> tuple[Product, bool
     return product, False
 
 
-_PRODUCTS = disk_cache.Kind("product", Product.to_bytes, from_bytes, lambda: identity())
+_PRODUCTS = disk_cache.Kind("product", Artifact.to_bytes, from_bytes, lambda: identity())

@@ -1,4 +1,4 @@
-"""Code objects of generated source, kept on disk beside native code: compiling a long function takes milliseconds.
+"""Code objects of generated source, cached on disk beside native code: compiling a long function takes milliseconds.
 
 The key is the source itself with the version of Python, so what is found is what compiling gives. It is read from where
 native code is read from: a folder that nobody else can have written to (disk_cache.py).

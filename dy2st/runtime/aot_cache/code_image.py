@@ -10,7 +10,7 @@ class NotLinkable(Exception):
 
 
 @record(frozen=True)
-class Image:
+class CodeImage:
     """Machine code that runs at any address, once its slots are filled."""
 
     content: bytes
@@ -24,5 +24,5 @@ class Image:
     """Where the addresses of places in the image are to be put, and of which places."""
 
 
-Binary = Image | list[bytes]
+Binary = CodeImage | list[bytes]
 """Machine code: an image, or object files where no image can be made of them."""

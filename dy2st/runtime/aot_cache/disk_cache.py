@@ -1,4 +1,4 @@
-"""The store of all that is kept on disk, by the hash of what it was made from; any number of processes may share it.
+"""The store of all that is cached on disk, by the hash of what it was made from; any number of processes may share it.
 
 Each kind of it (machine code, Programs, conversions, ...) is a `Kind`, which knows its bytes and makes its keys: the
 kind's name, `VERSION`, what decides of it (environment_key.py for machine code), and what it was made from.
@@ -29,7 +29,7 @@ from dy2st.runtime.signal_delivery import go_on
 T = TypeVar("T")
 
 VERSION = 4
-"""Counts on where the format of what is kept changes, or where what was kept was wrong."""
+"""Counts on where the format of what is cached changes, or where what was cached was wrong."""
 _LOG = logging.getLogger("dy2st.cache")
 _DIGEST = 32
 _SUFFIX, _PART = ".o", ".part"
@@ -60,7 +60,7 @@ def most_bytes() -> int:
 
 
 class Kind(Generic[T]):
-    """One kind of what is kept: how a value becomes bytes and comes back, and what decides of it beside its source.
+    """One kind of what is cached: how a value becomes bytes and comes back, and what decides of it beside its source.
 
     Bytes that `decode` cannot read, whatever it raises, are removed and made again. What `read`, `write` and `made` are
     given behind the value is handed on to it.
@@ -92,7 +92,7 @@ class Kind(Generic[T]):
         return f"{self.name}-{digest.hexdigest()}"
 
     def read(self, key: str, *context: Any) -> T | None:
-        """Return what is kept under a key; None where there is nothing that can be trusted and read."""
+        """Return what is cached under a key; None where there is nothing that can be trusted and read."""
         content = read(key)
         try:
             return None if content is None else self._decode(content, *context)
@@ -107,7 +107,7 @@ class Kind(Generic[T]):
             write(key, self._encode(value, *context))
 
     def made(self, key: str, make: Callable[[], T], *context: Any) -> T:
-        """Return what is kept under a key, else what `make` makes, which is kept then."""
+        """Return what is cached under a key, else what `make` makes, which is cached then."""
         found = self.read(key, *context)
         if found is None:
             found = make()
@@ -116,7 +116,7 @@ class Kind(Generic[T]):
 
 
 def has(key: str) -> bool:
-    """Say whether there is a file under a key; `read` may find that nobody can trust it."""
+    """Return whether there is a file under a key; `read` may find that nobody can trust it."""
     at = folder()
     return at is not None and os.path.exists(os.path.join(at, key + _SUFFIX))
 

@@ -1,7 +1,7 @@
-"""Programs that follow from another one, kept on disk: optimised ones, derivatives, versions for some extents.
+"""Programs that follow from another one, cached on disk: optimised ones, derivatives, versions for some extents.
 
 What is made of a Program depends on that Program and on this package alone, and takes as long as its trace did. A later
-process that has the same Program reads what was made of it (ir/packed.py), beside its native code (disk_cache.py).
+process that has the same Program reads what was made of it (ir/binary.py), beside its native code (disk_cache.py).
 What was made knows from what and how (`made_as`), so what follows from it in turn is found without looking at it.
 """
 
@@ -15,8 +15,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dy2st.ir.binary import CannotPack, LazyProgram, Places, numbered, pack, places_of, unpack
 from dy2st.ir.fingerprint import fingerprint
-from dy2st.ir.packed import CannotPack, LateProgram, Places, numbered, pack, places_of, unpack
 from dy2st.ir.program import Block, Program
 from dy2st.runtime.aot_cache import disk_cache
 from dy2st.runtime.aot_cache import environment_key as identity
@@ -32,14 +32,14 @@ _SOURCES = ("autodiff", "batching", "shapes.py", "dtypes.py", "records.py")
 def derived(source: Program, how: str, make: Callable[[], Program]) -> Program:
     """Return the Program that `make` makes of `source`; `how` names what is done to it.
 
-    It is read where an earlier process has kept it, else made and kept; `source` may be changed afterwards.
+    It is read where an earlier process has cached it, else made and cached; `source` may be changed afterwards.
     """
     (program,), _ = derivation(source, how, lambda: ([make()], ()))
     return program
 
 
-def may_be_kept(source: Program, how: str) -> bool:
-    """Say whether an earlier process may have kept what `how` makes of `source`: it has, or could not."""
+def may_be_cached(source: Program, how: str) -> bool:
+    """Return whether an earlier process may have kept what `how` makes of `source`: it has, or could not."""
     key = _key(source, how) if disk_cache.folder() is not None else None
     return key is None or disk_cache.has(key)
 
@@ -56,19 +56,19 @@ def _derivation(source: Program, how: str, make: Callable[[], Derived]) -> Deriv
         go_on()
         return made
     places = _places_of(source)
-    kept = _DERIVED.read(key, places)
-    made = make() if kept is None else kept
+    cached = _DERIVED.read(key, places)
+    made = make() if cached is None else cached
     go_on()
     for number, program in enumerate(made[0]):
         program.made_as = f"{key} {number}" if program is not source else None
-    if kept is None:
+    if cached is None:
         with contextlib.suppress(CannotPack):
             _DERIVED.write(key, made, places)
     return made
 
 
 def fingerprint_of(program: Program) -> str | None:
-    """Return the fingerprint of a Program; that of one which follows from another one is read where it was kept."""
+    """Return the fingerprint of a Program; that of one which follows from another one is read where it was cached."""
     if program.made_as is None or disk_cache.folder() is None:
         return fingerprint(program)
     key = _FINGERPRINTS.key(program.made_as)
@@ -81,15 +81,16 @@ def fingerprint_of(program: Program) -> str | None:
 
 
 def _places_of(source: Program) -> Callable[[], Places]:
-    """Return what gives the places of a Program's operations; one that was kept is not read for that."""
-    if isinstance(source, LateProgram) and source.made_as is not None:
+    """Return what gives the places of a Program's operations; one that was cached is not read for that."""
+    if isinstance(source, LazyProgram) and source.made_as is not None:
         return source.places
     places = places_of(source)
     return lambda: places
 
 
 def answered(program: Program, question: str, ask: Callable[[], Any]) -> Any:
-    """Return what `ask` says of a Program that was kept or is kept now; an earlier process may have kept the answer.
+    """Return what `ask` says of a Program that was cached or is cached now; an earlier process may have kept the
+    answer.
 
     An answer is what `marshal` writes: numbers, text, and tuples, lists and dicts of these.
     """
@@ -100,7 +101,7 @@ def answered(program: Program, question: str, ask: Callable[[], Any]) -> Any:
 
 
 def _key(source: Program, how: str) -> str | None:
-    """Return a text that differs where other Programs follow; None where none is to be kept."""
+    """Return a text that differs where other Programs follow; None where none is to be cached."""
     if source.count < _LEAST:
         return None
     if source.made_as is not None:

@@ -19,7 +19,7 @@ _warned: set[str] = set()
 
 
 def is_own_folder(path: str) -> bool:
-    """Say whether a folder is there that nobody else can have put something into; warn where others can."""
+    """Return whether a folder is there that nobody else can have put something into; warn where others can."""
     try:
         said = os.stat(path)
     except OSError:

@@ -1,6 +1,6 @@
 """One walk back over the tape, newest node first: cotangents go from the results of nodes to their operands.
 
-Without `create_graph` cotangents are bare arrays; with it they are Tensors and every pull-back is recorded in turn.
+Without `create_graph` cotangents are bare arrays; with it they are Tensors and every VJP is recorded in turn.
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ class Walk:
             node.source, node.results, node.operands, node.freed = None, (), (), True
 
     def add_part(self, node: Node, ct: Any) -> bool:
-        """Add the cotangent of a part of a tensor to that of the whole in place; say whether it was one of a part.
+        """Add the cotangent of a part of a tensor to that of the whole in place; return whether it was one of a part.
 
-        Reading a row in each of n turns then costs n rows on the way back, not n matrices.
+        Reading a row in each of n iterations then costs n rows on the way back, not n matrices.
         """
         source, edge = node.source, node.edges[0] if node.edges else None
         if ct is None or edge is None or not isinstance(source, tuple) or not hasattr(source[0], "adds"):
@@ -239,7 +239,7 @@ class Walk:
         kinds: Sequence[Type | None],
         xp: Any = None,
     ) -> Any:
-        """Run a pull-back; return a cotangent for each operand (of these types), None where there is none."""
+        """Run a VJP; return a cotangent for each operand (of these types), None where there is none."""
         xp = xp or next((namespace_of(_raw(a)) for a in arguments if hasattr(_raw(a), "dtype")), np)
         pulled: list[Any] = [None] * len(kinds)
         for i, ct, kind in zip(found, self.execute(compiled, arguments, xp), compiled.result_types, strict=True):
@@ -259,7 +259,7 @@ class Walk:
         return call(Tensor, _unwrap(kind), [ct], np)[0] if self.graph else pair[1]
 
     def operand(self, node: Node, i: int, array: Any) -> Any:
-        """Return operand i as the pull-back takes it: a bare array, or a Tensor with its history."""
+        """Return operand i as the VJP takes it: a bare array, or a Tensor with its history."""
         edge = node.edges[i]
         if self.graph and isinstance(edge, Tensor) and (edge._payload is array or is_packed(array, edge._payload)):
             return edge

@@ -1,6 +1,6 @@
 """The walk back over the tape with many cotangents at once: one pass for all rows of a Jacobian.
 
-Every cotangent has the lanes as its first axis; what nodes kept has not. The pull-backs are those of a plain walk, over
+Every cotangent has the lanes as its first axis; what nodes kept has not. The VJPs are those of a plain walk, over
 lanes.
 """
 

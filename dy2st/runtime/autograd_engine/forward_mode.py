@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dy2st.autodiff.cotangents import conform
-from dy2st.autodiff.forward import Given, Pusher
-from dy2st.autodiff.unwinding import unwind_here
+from dy2st.autodiff.forward import Given, JetBuilder
+from dy2st.autodiff.try_to_cond import unwind_here
 from dy2st.errors import AutodiffError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current
@@ -145,7 +145,7 @@ def _push_in_trace(
         like = recorder.value_of(x)
         seeds[like] = [c if c is None else conform(b, b.use(recorder.value_of(c)), b.use(like)) for c in coefficients]
     ends = [b.use(recorder.value_of(out)) for out in outs]
-    pusher = Pusher(b, order, None)
+    pusher = JetBuilder(b, order, None)
     for level, entering in _levels_of(b):
         unwind_here(b, level.block)
         pusher.series.update({a: pusher.series[v] for v, a in entering.items() if v in pusher.series})

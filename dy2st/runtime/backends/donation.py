@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
-class Handed(list[Any]):
+class DonatedInputs(list[Any]):
     """Inputs, with an object `alone` that has as many holders as an array among them which only its tensor holds.
 
     Native code compares what the two count (buffer_donation.py). `holders` says how many there are while it runs,

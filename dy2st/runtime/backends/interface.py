@@ -16,10 +16,10 @@ class Runnable(Protocol):
         ...
 
 
-class NativeVersion(Protocol):
+class NativeSpecialization(Protocol):
     """One version of native code, as far as reports tell of it."""
 
-    was_kept: bool
+    was_cached: bool
     seconds: float
     elsewhere: int
 
@@ -34,7 +34,7 @@ class NativeVersion(Protocol):
         ...
 
 
-class Direct(Protocol):
+class DirectCall(Protocol):
     """One version of native code, as a caller runs it that has the inputs one by one."""
 
     call: Callable[..., Any]
@@ -46,16 +46,16 @@ class Direct(Protocol):
         ...
 
 
-class Native(Runnable, Protocol):
+class NativeCode(Runnable, Protocol):
     """Native code of a Program."""
 
     @property
-    def latest(self) -> Direct | None:
+    def latest(self) -> DirectCall | None:
         """The version that ran last."""
         ...
 
     @property
-    def plans(self) -> Sequence[NativeVersion]:
+    def plans(self) -> Sequence[NativeSpecialization]:
         """Its versions."""
         ...
 
@@ -66,7 +66,7 @@ class Native(Runnable, Protocol):
 
     @property
     def is_quick(self) -> bool:
-        """Whether it was made in a hurry."""
+        """Whether it is baseline code."""
         ...
 
     def improve(self) -> None:
@@ -79,10 +79,10 @@ class Backend(Protocol):
 
     def native_code_for(
         self, program: Program, bound: dict[str, int] | None, *, strict: bool = False, quick: bool = False
-    ) -> Native:
+    ) -> NativeCode:
         """Return code for inputs in which symbolic extents are `bound`: `strict` as to bits, `quick` to make."""
         ...
 
-    def kept_code(self, program: Program, inputs: Sequence[Any]) -> Native | None:
+    def cached_code(self, program: Program, inputs: Sequence[Any]) -> NativeCode | None:
         """Return code that an earlier process left for a Program, ready for these inputs; None where there is none."""
         ...

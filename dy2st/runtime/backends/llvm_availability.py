@@ -21,7 +21,7 @@ _known = _Known()
 
 
 def has_llvm() -> bool:
-    """Say whether llvmlite is installed; warn once where it is not. It is loaded where code has to be made only."""
+    """Return whether llvmlite is installed; warn once where it is not. It is loaded where code has to be made only."""
     if _known.there is None:
         _known.there = llvm_folder() is not None
         if not _known.there:

@@ -1,6 +1,6 @@
 """Tensors that leave their memory when they are written, because the tape needs what stands there.
 
-After `z = y * y` the pull-back needs y as it is. `y[0] = 1.0` gives y other memory, where its views (`row = y[1]`) go
+After `z = y * y` the VJP needs y as it is. `y[0] = 1.0` gives y other memory, where its views (`row = y[1]`) go
 with it.
 """
 
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.eager.version_counter import Version
+from dy2st.runtime.eager.version_counter import VersionCounter
 
 
 def can_move(chain: Sequence[Tensor], new: Tensor) -> bool:
-    """Say whether a tensor that is written and its bases (the last owns the memory) may leave the memory.
+    """Return whether a tensor that is written and its bases (the last owns the memory) may leave the memory.
 
     They stay where a view without history shows it (`detach`), and in memory that another library lent.
     """
@@ -38,9 +38,9 @@ def leave_kept(x: Tensor) -> None:
 
 def move_to(base: Tensor, array: np.ndarray) -> None:
     """Make `array` the memory of a tensor and of its views."""
-    before = base._version or Version()
+    before = base._version or VersionCounter()
     base._payload, base.kept = array, False
-    base._version = version = Version(before.number + 1, before.spoiled)
+    base._version = version = VersionCounter(before.number + 1, before.spoiled)
     for one in before.views:
         view = one()
         if view is not None and view._version is before:

@@ -30,11 +30,11 @@ class Place:
         return hash((self.kind, self.index))
 
     def is_cpu_place(self) -> bool:
-        """Say whether this is the CPU."""
+        """Return whether this is the CPU."""
         return self.kind == "cpu"
 
     def is_gpu_place(self) -> bool:
-        """Say whether this is a CUDA device."""
+        """Return whether this is a CUDA device."""
         return self.kind == "gpu"
 
     def get_device_id(self) -> int:
@@ -76,7 +76,7 @@ def cuda(index: int = 0) -> ModuleType:
 
 
 def is_compiled_with_cuda() -> bool:
-    """Say whether CuPy is installed with a device that it can use."""
+    """Return whether CuPy is installed with a device that it can use."""
     try:
         cuda()
     except (MissingExtraError, RuntimeError):

@@ -17,7 +17,7 @@ from dy2st.runtime.eager.device import namespace, namespace_of
 from dy2st.runtime.eager.native_ops import run_natively
 from dy2st.runtime.eager.tape.node import Node
 from dy2st.runtime.eager.tensor import Tensor, needs_value
-from dy2st.runtime.eager.version_counter import Version
+from dy2st.runtime.eager.version_counter import VersionCounter
 from dy2st.runtime.interpreter.op_kernels import bare_ufunc
 
 
@@ -174,7 +174,7 @@ def note_view(op: Op, operands: Any, attributes: dict[str, Any], made: Tensor) -
         return
     version = base._version
     if version is None:
-        version = base._version = Version()
+        version = base._version = VersionCounter()
     made._version, made._seen = version, version.number
     made._view = View(base, op, operands[1:], attributes)
     version.note(made)

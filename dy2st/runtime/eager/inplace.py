@@ -4,7 +4,7 @@ An in-place form is the functional form and a write of its result. Eagerly the w
 
 1. refuses a leaf that needs a gradient while gradients are on,
 2. copies the result into the tensor's memory, so that views, bases and NumPy arrays over it see it,
-3. counts up the version that base and views share, so that a pull-back that needs the old elements refuses,
+3. counts up the version that base and views share, so that a VJP that needs the old elements refuses,
 4. gives the tensor the history of the result, and its bases that of `op.unview`: the base in which the view is new.
 
 In a trace nothing is written: the trace makes a new version of the base.
@@ -28,7 +28,7 @@ from dy2st.runtime.eager.device import move, namespace_of, place_of
 from dy2st.runtime.eager.saved_tensor_hooks import Packed
 from dy2st.runtime.eager.tape.node import call
 from dy2st.runtime.eager.tensor import Tensor, needs_value
-from dy2st.runtime.eager.version_counter import Version
+from dy2st.runtime.eager.version_counter import VersionCounter
 from dy2st.runtime.executor.executable import Compiled
 from dy2st.shapes import symbol
 
@@ -71,7 +71,7 @@ def write(x: Tensor, new: Tensor, *, apart: bool = False) -> Tensor:
     return x
 
 
-def _let_views_flow(version: Version) -> None:
+def _let_views_flow(version: VersionCounter) -> None:
     """Give views that needed no gradient the history that what they show has now."""
     for one in version.views:
         view = one()
@@ -94,7 +94,7 @@ def write_memory(x: Tensor, array: Any) -> None:
 def bump(x: Tensor) -> None:
     """Count up the version that a tensor shares with its base and views."""
     if x._version is None:
-        x._version = Version()
+        x._version = VersionCounter()
     x._version.overwrite()
 
 
@@ -116,7 +116,7 @@ def refuse_leaf(x: Tensor) -> None:
 def snapshot(x: Tensor) -> Tensor:
     """Return `x` as it is now, in memory of its own and with its history: what an in-place form computes from.
 
-    Then the tape keeps the old elements, and a pull-back that needs them is right.
+    Then the tape keeps the old elements, and a VJP that needs them is right.
     """
     return x if x.stop_gradient or not current().grad else copy_of(x)
 

@@ -11,7 +11,7 @@ from dy2st.runtime.eager import unique_name
 from dy2st.runtime.eager.device import namespace
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.eager.tracked_settings import Setting
-from dy2st.runtime.eager.version_counter import Version
+from dy2st.runtime.eager.version_counter import VersionCounter
 
 
 class Parameter(Tensor):
@@ -53,7 +53,7 @@ class Parameter(Tensor):
         if trainable is not None:
             requires_grad = trainable
         super().__init__(_payload_of(data), stop_gradient=not requires_grad)
-        self._version = Version()
+        self._version = VersionCounter()
         self._name = name or unique_name.generate("_eager_param_base")
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer = regularizer
@@ -84,7 +84,7 @@ class Parameter(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         twin = super().__deepcopy__(memo)
         assert isinstance(twin, Parameter)
-        twin._version = Version()
+        twin._version = VersionCounter()
         twin._name = unique_name.generate(f"{self.name}_deepcopy")
         return twin
 

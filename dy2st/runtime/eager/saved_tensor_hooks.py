@@ -1,6 +1,6 @@
 """Hooks on what the tape keeps for the way back: packed when an operation is recorded, unpacked when it is needed.
 
-While hooks are current, a node keeps nothing of its operands and results but what its pull-back uses, and that packed.
+While hooks are current, a node keeps nothing of its operands and results but what its VJP uses, and that packed.
 What only another mode of derivation would use is dropped, and asking for it is an error.
 """
 
@@ -17,7 +17,7 @@ from dy2st.ir.location import error_here
 from dy2st.runtime.eager.tape.node import Node, ProgramCall
 from dy2st.runtime.eager.tape.op_derivative import Ghost, op_pullback
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.eager.version_counter import Version
+from dy2st.runtime.eager.version_counter import VersionCounter
 
 
 class Packed(Ghost):
@@ -54,14 +54,14 @@ class Packed(Ghost):
 
 
 class Dropped(Ghost):
-    """An array that no pull-back needs."""
+    """An array that no VJP needs."""
 
     __slots__ = ()
     base = None
 
 
 def is_packed(value: Any, of: Any) -> bool:
-    """Say whether `value` is the array `of`, packed."""
+    """Return whether `value` is the array `of`, packed."""
     return isinstance(value, Packed) and value.of is of
 
 
@@ -169,6 +169,6 @@ def _watched(node: Node, operands: list[Any]) -> list[Any]:
     for i, t in enumerate(operands):
         if isinstance(t, Tensor) and i not in found:
             if t._version is None:
-                t._version = Version()
+                t._version = VersionCounter()
             found[i] = (i, t._version, t._version.number)
     return list(found.values())

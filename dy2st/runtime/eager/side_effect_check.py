@@ -77,7 +77,7 @@ def refuse_outside(outside: Container[int], x: Any) -> None:
 
 
 def in_trace() -> bool:
-    """Say whether a function is being traced (a Program that is built by hand is none)."""
+    """Return whether a function is being traced (a Program that is built by hand is none)."""
     trace = current().trace
     return trace is not None and hasattr(trace, "note_layer")
 

@@ -27,7 +27,7 @@ from dy2st.ir.types import TensorType
 from dy2st.runtime.eager import device
 from dy2st.runtime.eager.shape_list import extents
 from dy2st.runtime.eager.tensor_methods import TensorMethods
-from dy2st.runtime.eager.version_counter import Version
+from dy2st.runtime.eager.version_counter import VersionCounter
 
 _numbers = itertools.count()
 
@@ -47,7 +47,7 @@ class Tensor(TensorMethods):
     _node: Any
     _index: int
     _grad: Tensor | None
-    _version: Version | None
+    _version: VersionCounter | None
     stop_gradient: bool
     persistable: bool = False
     fixed_shape: bool = False
@@ -64,7 +64,7 @@ class Tensor(TensorMethods):
         self._view: Any = None
         self._seen = 0
         self.kept = False
-        """As `Version.kept`, while it has no version."""
+        """As `VersionCounter.kept`, while it has no version."""
         self._version = None
         """Shared by a tensor and its views; made by the first view or write."""
 

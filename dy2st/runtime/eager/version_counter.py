@@ -13,7 +13,7 @@ _FEW = 64
 """From as many views on, those that are gone are forgotten whenever there are twice as many."""
 
 
-class Version:
+class VersionCounter:
     """The state of some memory: of one tensor, and of its views."""
 
     __slots__ = ("kept", "number", "spoiled", "views")

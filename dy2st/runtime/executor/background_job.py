@@ -15,7 +15,7 @@ def apart() -> ForkLock:
     return _working
 
 
-class Job:
+class BackgroundJob:
     """A function that runs beside, once; the process ends when it has ended. Errors are shown as of any thread."""
 
     def __init__(self, function: Callable[[], object]):

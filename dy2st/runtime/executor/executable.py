@@ -11,7 +11,7 @@ import numpy as np
 
 from dy2st.autodiff.forward import Given
 from dy2st.autodiff.programs import fresh_names, jet, vjp
-from dy2st.autodiff.unwinding import has_attempts, unwound
+from dy2st.autodiff.try_to_cond import has_attempts, unwound
 from dy2st.batching.programs import stacked_vmap
 from dy2st.errors import NotDerivable, TraceError
 from dy2st.forks import Locked
@@ -24,13 +24,13 @@ from dy2st.runtime.aot_cache.program_artifacts import Derived, answered, derivat
 from dy2st.runtime.backends.interface import Runnable
 from dy2st.runtime.executor.report import Report
 from dy2st.runtime.executor.select import ready
-from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.interpreter.planned import compile_plan
 from dy2st.runtime.signal_delivery import delivered
 
 
 class Compiled(Locked):
-    """Hold a Program, its plans (one an array module) and its pull-backs; safe to use from several threads."""
+    """Hold a Program, its plans (one an array module) and its VJPs; safe to use from several threads."""
 
     def __init__(
         self, program: Program, optimised: Program | None = None, *, whole: bool = False, strict: bool = False
@@ -94,7 +94,7 @@ class Compiled(Locked):
     def reports(self) -> Iterator[tuple[str, Report]]:
         """Yield how this Program, and those of its derivatives that ran, run on the CPU; each with what it is for."""
         plan = self._plans.get(np)
-        if isinstance(plan, Automatic):
+        if isinstance(plan, TieredProgram):
             yield "", plan.report()
         for pullback in list(self._pullbacks.values()):
             for role, compiled in (("with residuals", pullback.forward), ("the gradient", pullback.backward)):

@@ -17,7 +17,7 @@ class Report:
 
     versions: int = 0
     """How many versions of native code there are; none where the interpreter runs it."""
-    kept: int = 0
+    cached: int = 0
     """How many of them an earlier run had made."""
     seconds: float = 0.0
     """What making or loading them took."""
@@ -35,7 +35,11 @@ class Report:
             held = f"; about {_bytes(self.peak)} beside the inputs" if self.peak else ""
             return f"operation by operation{held}"
         how = (
-            "made" if not self.kept else "kept from before, loaded" if self.kept == self.versions else "made or loaded"
+            "made"
+            if not self.cached
+            else "kept from before, loaded"
+            if self.cached == self.versions
+            else "made or loaded"
         )
         parts = [f"native code{f' in {self.versions} versions' if self.versions > 1 else ''}, {how} in {self._time()}"]
         if self.peak:

@@ -12,7 +12,7 @@ number of threads, from the first run on, and functions that are right to one un
 (docs/native-math.md).
 
 The interpreter and native code may differ in the last digits of a float. With `auto` the Program, the extents of its
-inputs, the number of the run and what is kept on disk decide which of them runs, never time: a process that does the
+inputs, the number of the run and what is cached on disk decide which of them runs, never time: a process that does the
 same with the same folder gets the same bits. A
 Program whose loops would call back into Python stays with the interpreter. On a machine without llvmlite all do, with
 one warning.
@@ -34,7 +34,7 @@ from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
 from dy2st.runtime.backends.cpu.precompile import begin
 from dy2st.runtime.backends.interface import Runnable
 from dy2st.runtime.backends.llvm_availability import has_llvm
-from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.interpreter.planned import compile_plan
 
 _beginning = Gate(level=0)
@@ -45,7 +45,7 @@ _beginning = Gate(level=0)
 def expect_loops() -> None:
     """Say that a Program with loops is being traced: it will be native code, so what all of that calls is made beside.
 
-    It takes effect once in a process, where no earlier one has kept what is made.
+    It takes effect once in a process, where no earlier one has cached what is made.
     """
     if config.backend() == "interpreter" or not is_first():
         return
@@ -63,7 +63,7 @@ def ready(program: Program, xp: Any, *, strict: bool = False) -> Runnable:
     chosen, strict = config.backend(), strict or config.is_strict()
     if xp is not np or chosen == "interpreter" or not has_llvm():
         return compile_plan(program, xp)
-    return Automatic(program, always=strict or chosen == "native", strict=strict)
+    return TieredProgram(program, always=strict or chosen == "native", strict=strict)
 
 
 config.backend()  # an unknown name is told at import

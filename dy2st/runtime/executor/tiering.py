@@ -1,13 +1,13 @@
 """A Program that the interpreter may run once, and native code from then on.
 
 1. A Program whose run takes longer on the interpreter than making code would, as far as its text, the extents of its
-   inputs and the turns of its loops tell (trip_count.py), is made native code before it runs: a loop of which nothing
-   tells how often it turns could keep the interpreter busy for ever.
+   inputs and the iterations of its loops tell (trip_count.py), is made native code before it runs: a loop of which
+   nothing tells how many iterations it may run could keep the interpreter busy for ever.
 2. Any other runs on the interpreter the first time, because many run only once, and is native code from its second run
-   on; where an earlier process has kept that code, from its first. So what runs it does not depend on time. Where the
+   on; where an earlier process has cached that code, from its first. So what runs it does not depend on time. Where the
    first run took the interpreter a while, the code is made beside as soon as that has ended, and the second waits.
-3. That code is made in a hurry, unless an earlier process kept better. When it runs again, the code is made anew on a
-   thread beside, as good as it gets. It gives the same bits, so nobody sees when it is taken.
+3. That code is made by the baseline compiler (level 0), unless an earlier process kept better. When it runs again, the
+   code is made anew on a thread beside, as good as it gets. It gives the same bits, so nobody sees when it is taken.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from functools import partial
 from typing import Any
 
 from dy2st.forks import Locked
-from dy2st.ir.packed import LateProgram
+from dy2st.ir.binary import LazyProgram
 from dy2st.ir.program import Program
 from dy2st.runtime.aot_cache.artifacts import is_empty
 from dy2st.runtime.backends.cpu import shape_specialization
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
 from dy2st.runtime.backends.cpu.compile_link.parallel_map import Once
-from dy2st.runtime.backends.interface import Backend, Direct, Native, Runnable
+from dy2st.runtime.backends.interface import Backend, DirectCall, NativeCode, Runnable
 from dy2st.runtime.backends.llvm_availability import NoLlvm, do_without
-from dy2st.runtime.executor.background_job import Job, apart
+from dy2st.runtime.executor.background_job import BackgroundJob, apart
 from dy2st.runtime.executor.report import Report
 from dy2st.runtime.gc_pause import rarely
 from dy2st.runtime.interpreter.cost_model import bindings, seconds
@@ -71,14 +71,14 @@ def _quietly(making: Once) -> None:
         making()
 
 
-class Automatic(Locked):
+class TieredProgram(Locked):
     """A Program that becomes native code when that is likely to pay, or `always`, on the first run."""
 
     def __init__(self, program: Program, *, always: bool = False, strict: bool = False):
         self.program, self._always, self._strict = program, always, strict
         super().__init__()
         self._runs = 0
-        self._job: Job | None = None
+        self._job: BackgroundJob | None = None
         self._making: Once | None = None
         """Makes native code, or has made it."""
         self._plan: Plan | None = None
@@ -89,9 +89,9 @@ class Automatic(Locked):
         self._extents: dict[str, int] = {}
         """What the symbols were in the run that the interpreter made."""
         self._chosen: Runnable | None = None
-        self.native: Native | None = None
+        self.native: NativeCode | None = None
         """The native code that runs the Program; None while, or where, the interpreter does."""
-        self.direct: Direct = _NotYet()
+        self.direct: DirectCall = _NotYet()
         """What may be called with inputs one by one, before `again`."""
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
@@ -120,7 +120,7 @@ class Automatic(Locked):
         plans = () if self.native is None else self.native.plans
         return Report(
             versions=len(plans),
-            kept=sum(plan.was_kept for plan in plans),
+            cached=sum(plan.was_cached for plan in plans),
             seconds=sum(plan.seconds for plan in plans),
             host_calls=sum((Counter(call.name for call in plan.host_calls) for plan in plans), Counter[str]()),
             elsewhere=sum(plan.elsewhere for plan in plans),
@@ -128,7 +128,7 @@ class Automatic(Locked):
             is_being_made=self._job is not None and self._job.runs,
         )
 
-    def settle(self, seconds: float = 60.0) -> None:
+    def finish_compiling(self, seconds: float = 60.0) -> None:
         """Wait for native code that is being made, but not longer than that."""
         if self._job is not None:
             self._job.wait(seconds)
@@ -163,23 +163,23 @@ class Automatic(Locked):
         self._chosen = None if made.is_quick else made
         return made
 
-    def _made(self, inputs: Sequence[Any]) -> Native | None:
+    def _made(self, inputs: Sequence[Any]) -> NativeCode | None:
         """Return native code; None where the interpreter is to make this run."""
         if self._runs == 1 and not self._always:
-            expected = isinstance(self.program, LateProgram)  # an earlier process has kept it, so likely its code too
+            expected = isinstance(self.program, LazyProgram)  # an earlier process has cached it, so likely its code too
             if expected or not self._takes_long(inputs):
-                kept = None if is_empty() else _BACKEND.kept_code(self.program, inputs)  # 2.
-                if kept is not None or not expected or not self._takes_long(inputs):
-                    if kept is None and self._expected > _WORTH_IT and self._to_make < _LONG_TO_MAKE:
+                cached = None if is_empty() else _BACKEND.cached_code(self.program, inputs)  # 2.
+                if cached is not None or not expected or not self._takes_long(inputs):
+                    if cached is None and self._expected > _WORTH_IT and self._to_make < _LONG_TO_MAKE:
                         self._making = self._maker(inputs)
-                    return kept
+                    return cached
         with apart(), rarely():
             made = (self._making or self._maker(inputs))()
         go_on()
         return made
 
     def _takes_long(self, inputs: Sequence[Any]) -> bool:  # 1.
-        """Say whether the interpreter is likely to run longer than it takes to make native code."""
+        """Return whether the interpreter is likely to run longer than it takes to make native code."""
         count = sum(1 for _ in self.program.walk())
         self._expected = seconds(self.program, inputs)
         self._to_make = _MAKING_ANY + _MAKING_ONE * count
@@ -195,13 +195,13 @@ class Automatic(Locked):
         if usable_cpus() > 1:
             self._begin(partial(_quietly, making))
 
-    def _improve(self, native: Native) -> None:
+    def _improve(self, native: NativeCode) -> None:
         """Let better code be made beside."""
         self._begin(native.improve)
 
     def _begin(self, function: Callable[[], object]) -> None:
         with contextlib.suppress(RuntimeError):  # the process ends, or may have no more threads
-            self._job = delivered(Job, function)
+            self._job = delivered(BackgroundJob, function)
 
     def _interpreted(self, inputs: Sequence[Any]) -> Plan:
         if self._plan is None:

@@ -21,7 +21,7 @@ from dy2st.shapes import Shape, broadcast
 _ALIASES = ("detach",)
 
 
-class Lives:
+class ValueLifetimes:
     """The values of a block with what only renames them resolved, and the place where each is used last.
 
     `skipped` are the operations that need not run: renamings, broadcasts that only feed elementwise operations which
@@ -92,7 +92,7 @@ def _implicit_broadcasts(block: Block) -> set[Operation]:
 
 
 def _broadcasts_itself(user: Operation, made: Value, sources: dict[Value, Value]) -> bool:
-    """Say whether the operands, or what they are broadcasts of, broadcast to the shape of one of them."""
+    """Return whether the operands, or what they are broadcasts of, broadcast to the shape of one of them."""
     if not user.op.elementwise or user.blocks:
         return False
     shapes = [sources.get(v, v).type.shape for v in user.operands]  # type: ignore[union-attr]
@@ -109,14 +109,14 @@ def _broadcast_shapes(a: Shape, b: Shape) -> Shape:
 
 
 def is_container(t: Type) -> bool:
-    """Say whether values of this type hold other values."""
+    """Return whether values of this type hold other values."""
     return isinstance(t, (ListType, TupleType, VariantType))
 
 
-class Owned:
+class OwnedValues:
     """The owned values of a block while it is compiled, and which other values may be views of them."""
 
-    def __init__(self, lives: Lives, values: Iterable[Value]):
+    def __init__(self, lives: ValueLifetimes, values: Iterable[Value]):
         self._lives, self._values = lives, set(values)
         self._views: dict[Value, set[Value]] = {}
         self._bases: dict[Value, set[Value]] = {}
@@ -140,7 +140,7 @@ class Owned:
                 self._bases.setdefault(result, set()).add(base)
 
     def is_free(self, value: Value, at: int) -> bool:
-        """Say whether a value is owned and no view of it is used by operation number `at` or later."""
+        """Return whether a value is owned and no view of it is used by operation number `at` or later."""
         views = self._views.get(value, ())
         return value in self._values and all(self._lives.last.get(view, -1) < at for view in views)
 
@@ -149,7 +149,7 @@ class Owned:
 
 
 def keeps(operation: Operation, position: int, ufunc: bool) -> bool:
-    """Say whether results of an operation, or the world outside, may share memory with this operand afterwards."""
+    """Return whether results of an operation, or the world outside, may share memory with this operand afterwards."""
     op, operand = operation.op, operation.operands[position]
     if isinstance(operand.type, ScalarType):
         return False
@@ -165,12 +165,12 @@ def keeps(operation: Operation, position: int, ufunc: bool) -> bool:
 
 
 def shows(operation: Operation) -> bool:
-    """Say whether what an operation keeps is seen in its results alone."""
+    """Return whether what an operation keeps is seen in its results alone."""
     return not operation.op.effect and not any(is_container(v.type) for v in operation.results)
 
 
 def makes(operation: Operation, index: int, ufunc: bool) -> bool:
-    """Say whether this result is an array or a list that nothing else refers to."""
+    """Return whether this result is an array or a list that nothing else refers to."""
     op = operation.op
     if ufunc or op.fresh:
         return True
@@ -180,12 +180,14 @@ def makes(operation: Operation, index: int, ufunc: bool) -> bool:
 
 
 def hands_over(operation: Operation) -> bool:
-    """Say whether the result is the operand, wrapped or unwrapped."""
+    """Return whether the result is the operand, wrapped or unwrapped."""
     return operation.op.rewraps and len(operation.operands) == 1
 
 
 def is_written(block: Block, value: Value) -> bool:
-    """Say whether an operation of a block writes into an array in place, where it may: worth a copy before a loop."""
+    """Return whether an operation of a block writes into an array in place, where it may: worth a copy before a
+    loop.
+    """
     for operation in block.operations:
         if value not in operation.operands:
             continue
@@ -199,5 +201,5 @@ def is_written(block: Block, value: Value) -> bool:
 
 
 def once(value: Value, among: Iterable[Value]) -> bool:
-    """Say whether `value` is there exactly once."""
+    """Return whether `value` is there exactly once."""
     return sum(other is value for other in among) == 1

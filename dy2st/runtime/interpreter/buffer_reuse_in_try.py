@@ -16,7 +16,7 @@ from dy2st.ops.shape.shape import Broadcast
 
 
 def may_write(attempt: Operation, i: int) -> bool:
-    """Say whether the body of a `try` may write over what it has as operand `i`."""
+    """Return whether the body of a `try` may write over what it has as operand `i`."""
     body, handler = attempt.blocks
     read = handler.arguments[len(handler.arguments) - len(attempt.operands) + i]
     return not _users(handler, read) or _is_last(body, body.arguments[i], attempt)
@@ -36,7 +36,7 @@ def _users(block: Block, value: Value) -> list[int]:
 
 
 def _is_last(block: Block, value: Value, attempt: Operation) -> bool:
-    """Say whether nothing comes to the handler behind the last use of a value, which alone may write over it."""
+    """Return whether nothing comes to the handler behind the last use of a value, which alone may write over it."""
     users = _users(block, value)
     if not users:
         return True
@@ -47,7 +47,7 @@ def _is_last(block: Block, value: Value, attempt: Operation) -> bool:
 
 
 def _writes_last(operation: Operation, value: Value, attempt: Operation) -> bool:
-    """Say whether an operation cannot come to the handler once it has written over a value."""
+    """Return whether an operation cannot come to the handler once it has written over a value."""
     if not operation.blocks:
         return not operation.op.is_call or not _lands(operation, attempt)  # it raises before it writes
     if not _lands(operation, attempt):
@@ -72,7 +72,7 @@ def _inside(operation: Operation, block: Block, value: Value) -> list[Value]:
 
 
 def _lands(operation: Operation, attempt: Operation) -> bool:
-    """Say whether what an operation raises may come to the handler of a `try`."""
+    """Return whether what an operation raises may come to the handler of a `try`."""
     label, kinds = attempt.attributes["label"], attempt.attributes["kinds"]
     if operation.op.is_raise and (kinds or operation.attributes["label"] == label):
         return True

@@ -19,7 +19,7 @@ from dy2st.ops.core.base import Op
 from dy2st.ops.linalg.matmul import MatMul, MatMulAdd
 from dy2st.ops.nn.conv import Conv, ConvInputGrad, ConvWeightGrad
 from dy2st.ops.shape.shape import Broadcast
-from dy2st.runtime.interpreter.trip_count import Numbers
+from dy2st.runtime.interpreter.trip_count import KnownNumbers
 from dy2st.shapes import Dim, Shape, product, substituted
 
 _FEW = 2**18
@@ -34,20 +34,21 @@ _NANOSECONDS_OF_CONVOLUTION = 1.5
 
 
 def seconds(program: Program, inputs: Sequence[Any]) -> float:
-    """Return about how long a run takes; infinite where only the run tells how often a loop turns.
+    """Return about how long a run takes; infinite where it is known only at run time how many iterations a loop may
+    run.
 
     Branches count once each. Elements count where extents of inputs tell how many there are.
     """
     symbols = bindings(program, inputs)
     if symbols is None:
         return math.inf if any(operation.op.is_loop for operation in program.walk()) else 0.0
-    return _Run(Numbers(program, inputs, symbols)).nanoseconds(program.block) * 1e-9
+    return _Run(KnownNumbers(program, inputs, symbols)).nanoseconds(program.block) * 1e-9
 
 
 class _Run:
     """What is known of a run before it."""
 
-    def __init__(self, numbers: Numbers):
+    def __init__(self, numbers: KnownNumbers):
         self._numbers = numbers
         self._counts: dict[Shape, int] = {}
         self._sizes: dict[Value, int] = {}
@@ -74,13 +75,13 @@ class _Run:
 
     def _of_blocks(self, operation: Operation) -> float:
         if operation.op.is_loop:
-            turns, carried = self._numbers.turns(operation), operation.attributes["carried"]
+            iterations, carried = self._numbers.iterations(operation), operation.attributes["carried"]
             (body,), enter = operation.blocks, operation.operands[1:]
             inside = body.arguments[len(body.arguments) - len(enter) :]
             self._enter(inside, enter)
             self._numbers.note(inside[carried:], enter[carried:])
             self._enter(operation.results, enter[:carried])
-            return turns * (_STEP + self.nanoseconds(body)) if turns else 0.0
+            return iterations * (_STEP + self.nanoseconds(body)) if iterations else 0.0
         for block in operation.blocks:
             if len(block.arguments) == len(operation.operands) - 1:
                 self._enter(block.arguments, operation.operands[1:])
@@ -119,7 +120,7 @@ def _nanoseconds(op: OpDef, count: int) -> float:
 
 
 def gives_view(operation: Operation) -> bool:
-    """Say whether an operation gives a view of its first operand, as plans run it."""
+    """Return whether an operation gives a view of its first operand, as plans run it."""
     op = operation.op
     return isinstance(op, Broadcast) or (isinstance(op, Op) and op.makes_view(**operation.attributes))
 
@@ -134,7 +135,7 @@ def multiplications(operation: Operation, known: Mapping[str, int]) -> float:
 
 
 def elements(shape: Shape, known: Mapping[str, int]) -> int:
-    """Return how many elements a shape has; 0 where only the run tells."""
+    """Return how many elements a shape has; 0 where it is known only at run time."""
     count = product(tuple(substituted(extent, known) for extent in shape))
     return count if isinstance(count, int) else 0
 

@@ -101,7 +101,7 @@ def _linked(frames: list[tuple[FrameType, int]], traceback: TracebackType | None
 
 
 def is_part(inner: CodeType, outer: CodeType) -> bool:
-    """Say whether `inner` is a branch or the body of a loop in the converted form of the function of `outer`."""
+    """Return whether `inner` is a branch or the body of a loop in the converted form of the function of `outer`."""
     return inner.co_qualname == outer.co_qualname and inner in _inside(outer)
 
 

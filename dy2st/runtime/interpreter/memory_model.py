@@ -1,7 +1,7 @@
 """About how many bytes the interpreter holds at a time beside the inputs, as the types tell for known extents.
 
-A result is held from its operation to the last use of it or of a view of it. A loop holds what one turn does, and a
-branch as much as the larger one; what an operation needs for itself, and memory that it writes over, are not counted.
+A result is held from its operation to the last use of it or of a view of it. A loop holds what one iteration does, and
+a branch as much as the larger one; what an operation needs for itself, and memory that it writes over, are not counted.
 """
 
 from __future__ import annotations

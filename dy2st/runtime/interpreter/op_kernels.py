@@ -83,7 +83,7 @@ def _unchanged(mark: _Mark) -> _Mark:
 
 
 def _takes_ellipsis() -> bool:
-    """Say whether this NumPy knows `out=...`, which keeps 0-D results arrays (2.3 and later)."""
+    """Return whether this NumPy knows `out=...`, which keeps 0-D results arrays (2.3 and later)."""
     try:
         return isinstance(np.add(1.0, 1.0, out=...), np.ndarray)  # type: ignore[call-overload]
     except TypeError:

@@ -140,7 +140,7 @@ def for_step(
     body: BlockPlan, count: int, reverse: bool, operands: Sequence[int], outs: Sequence[int], copied: Sequence[int],
     cleared: Sequence[int],
 ) -> Step:  # fmt: skip
-    """Return the step of a counted loop; its body takes the turn's number first."""
+    """Return the step of a counted loop; its body takes the iteration's number first."""
     read, store, carried = take(operands), _store(outs), len(outs)
     move = _move(body.result_slots, 1)
     steps, rest = body.steps, body.rest
@@ -149,11 +149,11 @@ def for_step(
         frame = [0, *read(r), *rest]
         for i in copied:
             frame[i + 1] = frame[i + 1].copy()
-        turns, inner = range(r[count]), None
+        iterations, inner = range(r[count]), None
         for slot in cleared:
             r[slot] = None
         try:
-            for i in reversed(turns) if reverse else turns:
+            for i in reversed(iterations) if reverse else iterations:
                 frame[0] = i
                 for inner in steps:
                     inner(frame)
@@ -184,7 +184,9 @@ def _store(outs: Sequence[int]) -> Callable[[Registers, Sequence[Any]], None]:
 
 
 def _move(results: Sequence[int], first: int) -> Callable[[Registers], None] | None:
-    """Return a function that puts what a turn gave where the next turn takes it; None when all stands there."""
+    """Return a function that puts what an iteration gave where the next iteration takes it; None when all stands
+    there.
+    """
     pairs = [(first + i, slot) for i, slot in enumerate(results) if slot != first + i]
     if not pairs:
         return None

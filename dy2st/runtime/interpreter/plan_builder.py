@@ -16,8 +16,8 @@ from dy2st.ir.types import ListType, ScalarType, TensorType, Type
 from dy2st.ops.control.try_ import handed_over
 from dy2st.ops.indexing.getitem import Index
 from dy2st.runtime.interpreter.buffer_reuse import (
-    Lives,
-    Owned,
+    OwnedValues,
+    ValueLifetimes,
     hands_over,
     is_container,
     is_written,
@@ -77,8 +77,8 @@ class _BlockCompiler:
 
     def __init__(self, functions: Functions, block: Block, owned: Flags, carried: range | None):
         self.functions, self.xp, self.block = functions, functions.xp, block
-        self.lives = Lives(block)
-        self.owned = Owned(self.lives, (v for v, own in zip(block.arguments, owned, strict=True) if own))
+        self.lives = ValueLifetimes(block)
+        self.owned = OwnedValues(self.lives, (v for v, own in zip(block.arguments, owned, strict=True) if own))
         pinned: list[Value] = []
         wanted: dict[Value, int] = {}
         turning: set[Value] = set()
@@ -175,7 +175,7 @@ class _BlockCompiler:
         return step
 
     def _outlives(self, part: Value, whole: Value) -> bool:
-        """Say whether a part of an owned tensor is used when that is written in place: then the part is copied."""
+        """Return whether a part of an owned tensor is used when that is written in place: then the part is copied."""
         end = self.lives.last[whole]
         if whole not in self.owned or end >= len(self.block.operations) or self.lives.last.get(part, -1) < end:
             return False
@@ -205,7 +205,7 @@ class _BlockCompiler:
         return store_step(f, slots, out, self.xp if self._rank0(made) else None)
 
     def _rank0(self, value: Value) -> bool:
-        """Say whether NumPy may give a scalar where an array is due."""
+        """Return whether NumPy may give a scalar where an array is due."""
         return self.xp is np and isinstance(value.type, TensorType) and value.type.rank == 0
 
     # ---- control flow ----------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class _BlockCompiler:
         return while_step(body, slots[0], slots[1:], outs, copied, cleared)
 
     def _body(self, block: Block, assumed: Flags, passed: int, counted: bool) -> tuple[BlockPlan, Flags]:
-        """Compile the body of a loop; a carried value is owned in it when it is so in every turn."""
+        """Compile the body of a loop; a carried value is owned in it when it is so in every iteration."""
         count, first = len(assumed), int(counted)
         while True:
             flags = (False,) * first + assumed + (False,) * (passed - count)
@@ -289,7 +289,7 @@ def _copying(f: Any) -> Any:
 
 
 def _may_be_large(t: Type) -> bool:
-    """Say whether values of a type may take memory that is to be counted."""
+    """Return whether values of a type may take memory that is to be counted."""
     if isinstance(t, TensorType) and all(isinstance(e, int) for e in t.shape):
         return math.prod(e for e in t.shape if isinstance(e, int)) * t.dtype.itemsize >= SMALL
     return isinstance(t, (ListType, TensorType))
@@ -301,7 +301,7 @@ def _unwrapping(f: Any) -> Any:
 
 
 def _may_wrap(operation: Operation) -> bool:
-    """Say whether `eval` may give its one result in a tuple: where the number of results varies."""
+    """Return whether `eval` may give its one result in a tuple: where the number of results varies."""
     inferred = operation.op.infer_operation(
         [v.type for v in operation.operands], operation.attributes, operation.blocks
     )

@@ -61,7 +61,7 @@ class Plan:
 
 
 def _is_callers(t: Type, owned: bool) -> bool:
-    """Say whether a result needs no look: a number, or an array that the run made; a list may hold constants."""
+    """Return whether a result needs no look: a number, or an array that the run made; a list may hold constants."""
     return isinstance(t, ScalarType) or (owned and isinstance(t, TensorType))
 
 

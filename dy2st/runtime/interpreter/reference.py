@@ -88,8 +88,8 @@ def _while(program: Program, operation: Operation, operands: list[Any], xp: Any)
 
 def _for(program: Program, operation: Operation, operands: list[Any], xp: Any) -> list[Any]:
     n = operation.attributes["carried"]
-    turns, carried, invariants = range(operands[0]), operands[1 : n + 1], operands[n + 1 :]
-    for i in reversed(turns) if operation.attributes["reverse"] else turns:
+    iterations, carried, invariants = range(operands[0]), operands[1 : n + 1], operands[n + 1 :]
+    for i in reversed(iterations) if operation.attributes["reverse"] else iterations:
         carried = run_block(program, operation.blocks[0], [i, *carried, *invariants], xp)
     return carried
 

@@ -63,7 +63,7 @@ class Frame:
 
 
 def worth_clearing(value: Value) -> bool:
-    """Say whether a dead value may hold much memory."""
+    """Return whether a dead value may hold much memory."""
     if isinstance(value.type, TensorType):
         size = product(value.type.shape)
         return not (isinstance(size, int) and size <= _SMALL)

@@ -1,7 +1,8 @@
-"""How often loops turn at most, as far as a Program and its inputs tell before a run.
+"""How many iterations loops may run at most, as far as a Program and its inputs tell before a run.
 
-A `while` is told where its test fails at the latest once a number that each turn raises (or lowers) by the same has
-reached one that no turn changes: `while t < x.shape[0]`, a `for` with a `break`. Nothing is promised of others.
+A `while` is told where its test fails at the latest once a number that each iteration raises (or lowers) by the same
+has reached one that no iteration changes: `while t < x.shape[0]`, a `for` with a `break`. Nothing is promised of
+others.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _Outer = Mapping[Value, Value]
 _SIGNS = {"add": 1, "scalar_add": 1, "sub": -1, "scalar_sub": -1}
 
 
-class Numbers:
+class KnownNumbers:
     """What is known of numbers, tensors of one element among them, before a run; `symbols` are extents of inputs."""
 
     def __init__(self, program: Program, inputs: Sequence[Any], symbols: Mapping[str, int]):
@@ -81,8 +82,10 @@ class Numbers:
             if found is not None:
                 self._known[value] = found
 
-    def turns(self, loop: Operation) -> float:
-        """Return the most turns of a loop; infinite where nothing tells. What it counts up to is known from then on."""
+    def iterations(self, loop: Operation) -> float:
+        """Return the most iterations of a loop; infinite where nothing tells. What it counts up to is known from then
+        on.
+        """
         if loop.op.is_counted:
             count = self.of(loop.operands[0])
             return math.inf if count is None else max(count, 0)
@@ -91,12 +94,14 @@ class Numbers:
         counts = [count for test in _tests(loop.blocks[0].results[0]) for count in self._counts(loop, *test)]
         if not counts:
             return math.inf
-        turns, index, last = min(counts)
+        iterations, index, last = min(counts)
         self._known.setdefault(loop.results[index], last)
-        return turns
+        return iterations
 
     def _counts(self, loop: Operation, low: Value, high: Value) -> Iterator[tuple[float, int, float]]:
-        """Give turns, the place of the counter and its last value, where a turn follows while `low` is below `high`."""
+        """Give turns, the place of the counter and its last value, where an iteration follows while `low` is below
+        `high`.
+        """
         for counter, limit, direction in ((low, high, 1), (high, low, -1)):
             found, bound = _counter(loop, counter), self._outside(loop, limit)
             if found is None or bound is None:
@@ -106,11 +111,11 @@ class Numbers:
             if step is None or first is None or not abs(bound - first) < _FAR:
                 continue
             if step * by[1] * direction > 0:
-                turns = max(1.0, math.ceil((bound - first) / (step * by[1])))
-                yield turns, index, first + turns * step * by[1]
+                iterations = max(1.0, math.ceil((bound - first) / (step * by[1])))
+                yield iterations, index, first + iterations * step * by[1]
 
     def _outside(self, loop: Operation, value: Value) -> float | None:
-        """Return what a value inside of a loop is known to be, where no turn changes it."""
+        """Return what a value inside of a loop is known to be, where no iteration changes it."""
         arguments = loop.blocks[0].arguments
         if value.operation is not None and value.operation.op.name in _SAME:
             return self._outside(loop, value.operation.operands[0])
@@ -165,9 +170,10 @@ def _is_false(value: Value) -> bool:
 
 
 def _counter(loop: Operation, value: Value) -> tuple[int, tuple[Value, int]] | None:
-    """Return which value of a loop changes by the same in each turn, and by what with which sign; None for no such one.
+    """Return which value of a loop changes by the same in each iteration, and by what with which sign; None for no such
+    one.
 
-    `value` is what it is after the turn, or before.
+    `value` is what it is after the iteration, or before.
     """
     body = loop.blocks[0]
     for index in range(loop.attributes["carried"]):

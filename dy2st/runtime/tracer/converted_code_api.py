@@ -29,7 +29,7 @@ from dy2st.runtime.tracer.loops.generators import generated
 from dy2st.runtime.tracer.values.container_classes import is_of_users_class, own_method
 from dy2st.runtime.tracer.values.symbolic_iterator import made_here
 from dy2st.runtime.tracer.values.symbolic_string import fstring
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 Thunk = Callable[[], Any]
@@ -54,13 +54,15 @@ class Helper:
     """So functions that differ in nothing else are the same (static_values.py)."""
 
     # ---- control flow ----------------------------------------------------------------------------------------------
-    def if_(self, test: Any, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
+    def if_(self, test: Any, then: Thunk, orelse: Thunk, get_state: Thunk, set_state: Callable[[Any], None],
             names: Sequence[str]) -> None:  # fmt: skip
         trace = current().trace
         if trace is None or not trace.is_symbolic(test):
             (then if self.plain(trace, test) else orelse)()
         else:
-            conditional.if_(trace, trace.truth(test) if isinstance(test, list) else test, then, orelse, get, set, names)
+            conditional.if_(
+                trace, trace.truth(test) if isinstance(test, list) else test, then, orelse, get_state, set_state, names
+            )
 
     def if_exp(self, test: Any, then: Thunk, orelse: Thunk, assigned: Any = None) -> Any:
         trace = current().trace
@@ -69,15 +71,17 @@ class Helper:
         test = trace.truth(test) if isinstance(test, list) else test
         return conditional.if_exp(trace, test, then, orelse, assigned)
 
-    def while_(self, test: Thunk, body: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:
+    def while_(
+        self, test: Thunk, body: Thunk, get_state: Thunk, set_state: Callable[[Any], None], names: Sequence[str]
+    ) -> None:
         trace = current().trace
         if trace is None:
             while test():
                 body()
         else:
-            loop_statement.while_(trace, lambda: self.settled(trace, test()), body, get, set, names)
+            loop_statement.while_(trace, lambda: self.settled(trace, test()), body, get_state, set_state, names)
 
-    def for_(self, iterable: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+    def for_(self, iterable: Any, body: Callable[[Any], None], get_state: Thunk, set_state: Callable[[Any], None],
              names: Sequence[str], test: Thunk | None = None) -> None:  # fmt: skip
         trace = current().trace
         if trace is None:
@@ -89,7 +93,7 @@ class Helper:
                     return
                 body(item)
         else:
-            loop_statement.for_(trace, iterable, body, get, set, names, test)
+            loop_statement.for_(trace, iterable, body, get_state, set_state, names, test)
 
     def plain(self, trace: Trace | None, x: Any) -> Any:
         """Return the truth of something that is not symbolic, as it stands in the trace."""
@@ -301,20 +305,20 @@ class Helper:
             trace.made.classes[id(kind)] = kind
         return kind
 
-    def undefined(self, name: str) -> Undefined:
-        return Undefined(name)
+    def undefined(self, name: str) -> UnboundLocal:
+        return UnboundLocal(name)
 
     def load(self, value: Any, name: str, outer: bool = False) -> Any:
-        if isinstance(value, Undefined):
+        if isinstance(value, UnboundLocal):
             if outer:
                 raise NameError(
                     f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
                 )
-            raise UnboundLocalError(Undefined(name).message)
+            raise UnboundLocalError(UnboundLocal(name).message)
         return loaded(current().trace, value, name) if isinstance(value, Variant) else value
 
     def is_undefined(self, x: Any) -> bool:
-        return isinstance(x, Undefined)
+        return isinstance(x, UnboundLocal)
 
     # ---- statements ------------------------------------------------------------------------------------------------
     def assert_(self, test: Thunk, message: Thunk | None) -> None:
@@ -333,26 +337,26 @@ class Helper:
             raise exception() from cause()
         raise_(trace, exception, cause)
 
-    def try_(self, body: Thunk, handler: Any, orelse: Thunk | None, final: Thunk | None, kinds: Thunk, get: Thunk,
-             set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
+    def try_(self, body: Thunk, handler: Any, orelse: Thunk | None, final: Thunk | None, kinds: Thunk, get_state: Thunk,
+             set_state: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
         trace = current().trace
         if trace is None:
             try_except.plain(body, handler, orelse, final)
         else:
-            try_except.try_(trace, body, handler, orelse, final, kinds, get, set, names)
+            try_except.try_(trace, body, handler, orelse, final, kinds, get_state, set_state, names)
 
     def context(self, manager: Any) -> Any:
         trace = current().trace
         return manager if trace is None else context_manager(trace, manager)
 
-    def with_(self, manager: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+    def with_(self, manager: Any, body: Callable[[Any], None], get_state: Thunk, set_state: Callable[[Any], None],
               names: Sequence[str]) -> None:  # fmt: skip
         trace = current().trace
         if trace is None:
             with manager as entered:
                 body(entered)
         else:
-            with_(trace, manager, body, get, set, names)
+            with_(trace, manager, body, get_state, set_state, names)
 
     def percent(self, text: str, values: Any) -> Any:
         trace = current().trace

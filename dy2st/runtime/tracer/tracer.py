@@ -21,21 +21,21 @@ from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.access import boolean_ops
 from dy2st.runtime.tracer.access.absent_attributes import of_class_alone, real_attribute
 from dy2st.runtime.tracer.access.attributes_items import users_method
-from dy2st.runtime.tracer.access.borrow_tracking import Loans
+from dy2st.runtime.tracer.access.borrow_tracking import BorrowTracker
 from dy2st.runtime.tracer.access.symbolic_list import joined_items, widened
 from dy2st.runtime.tracer.builtins.calls import callable_for
 from dy2st.runtime.tracer.builtins.iteration import rebuilt
 from dy2st.runtime.tracer.builtins.object_text import text_of_object
-from dy2st.runtime.tracer.control_flow.assert_raise import Raised
+from dy2st.runtime.tracer.control_flow.assert_raise import RaisedException
 from dy2st.runtime.tracer.control_flow.conditional import predicate, switch
-from dy2st.runtime.tracer.control_flow.recursion import Active, Recursion
+from dy2st.runtime.tracer.control_flow.recursion import ActiveCall, RecursiveFunction
 from dy2st.runtime.tracer.converted_code_api import HELPER
-from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Contents
+from dy2st.runtime.tracer.effects.container_state import CONTAINERS, ContainerState
 from dy2st.runtime.tracer.effects.escape_analysis import refuse_shared
 from dy2st.runtime.tracer.effects.reach import seen_attributes
 from dy2st.runtime.tracer.effects.union_cast import recast
-from dy2st.runtime.tracer.loops.generators import Pushed
-from dy2st.runtime.tracer.loops.loop_state_cache import Notes
+from dy2st.runtime.tracer.loops.generators import PushIterator
+from dy2st.runtime.tracer.loops.loop_state_cache import LoopStateNotes
 from dy2st.runtime.tracer.recording.recorder import Recorder
 from dy2st.runtime.tracer.values.abstract import Const, Number, OneOf, TensorLike, holds_objects
 from dy2st.runtime.tracer.values.container_classes import CONTENT, bare, copied, like, put_part, settings
@@ -43,20 +43,20 @@ from dy2st.runtime.tracer.values.flatten import alternative
 from dy2st.runtime.tracer.values.object_attributes import attributes
 from dy2st.runtime.tracer.values.sentinels import MISSING, Key
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable
-from dy2st.runtime.tracer.values.symbolic_iterator import Pulled, PulledIterator, check_moved
+from dy2st.runtime.tracer.values.symbolic_iterator import PulledIterator, PulledSource, check_moved
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import text_part
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-class Tracer(Contents, Recorder):
+class Tracer(ContainerState, Recorder):
     """Record a run of Python code."""
 
     def __init__(self, builder: Builder):
-        Contents.__init__(self)
+        ContainerState.__init__(self)
         Recorder.__init__(self, builder)
-        self.loans = Loans(self)
+        self.borrows = BorrowTracker(self)
         self.read: dict[Key, Any] = {}
         """What was read from real objects, under the key with which a write would hide it."""
         self.attribute_dicts: dict[int, tuple[Any, Any]] = {}
@@ -85,27 +85,27 @@ class Tracer(Contents, Recorder):
         """Where exceptions were raised first, by id."""
         self.refused: NeedsPythonValue | None = None
         """What a test of a statement that stays raised; not to be lost where the user's code catches everything."""
-        self.turns: dict[Value, Any] = {}
-        """For each number of a turn: how many turns its loop has."""
+        self.iterations: dict[Value, Any] = {}
+        """For each number of an iteration: how many iterations its loop has."""
         self.blamed: frozenset[str] | None = None
         """The extents that code which is not converted was handed last when it raised."""
         self.most_unrolled: int | None = None
-        """The most turns of a loop that are recorded one after the other, where there is such a limit."""
-        self.loop_notes = Notes()
+        """The most iterations of a loop that are recorded one after the other, where there is such a limit."""
+        self.loop_notes = LoopStateNotes()
         """What loops began with."""
-        self.active: list[Active] = []
-        self.recursions: list[Recursion] = []
+        self.active: list[ActiveCall] = []
+        self.recursions: list[RecursiveFunction] = []
         self.functions: dict[str, Block] = {}
         """Functions of the Program beside its entry."""
         self.root.functions = self.functions
-        self.raised: list[Raised] = []
+        self.raised: list[RaisedException] = []
         """The exceptions that the Program raises under a label."""
         self.filters = warnings.filters
         """What is in force outside of the function; `catch_warnings` inside puts another list in its place."""
 
     # ---- symbolic or not -------------------------------------------------------------------------------------------
     def is_symbolic(self, x: Any) -> bool:
-        """Say whether only the run will tell the truth of `x`."""
+        """Return whether only the run will tell the truth of `x`."""
         if isinstance(x, CONTAINERS):
             return isinstance(self.content(x), (SymbolicList, Variant))
         return isinstance(x, (Tensor, Scalar, Variant, SymbolicList))
@@ -260,7 +260,7 @@ class Tracer(Contents, Recorder):
         for name in dict.fromkeys((*before, *content)):
             value = content.get(name, MISSING)
             if value is not before.get(name, MISSING):
-                self.log_attribute(found[1], name, Undefined(name) if value is MISSING else value)
+                self.log_attribute(found[1], name, UnboundLocal(name) if value is MISSING else value)
 
     def real_attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of a real object, the placeholder when it has none."""
@@ -268,10 +268,10 @@ class Tracer(Contents, Recorder):
         if name not in attributes(owner) and of_class_alone(owner, name):
             if not known:
                 self.note_absent(owner, name)
-            return Undefined(name)
+            return UnboundLocal(name)
         value = real_attribute(owner, name)
         value = value if known else self.note_attribute(owner, name, value)
-        return Undefined(name) if value is MISSING else value
+        return UnboundLocal(name) if value is MISSING else value
 
     def note_absent(self, owner: Any, name: str) -> None:
         """Note that a trace depends on a real object having no attribute of its own where its class has one."""
@@ -280,7 +280,7 @@ class Tracer(Contents, Recorder):
         """Note that the package's code reads the settings of an object."""
 
     def came_with(self, owner: Any, name: str) -> bool:
-        """Say whether an attribute is part of an argument: an object that was taken apart."""
+        """Return whether an attribute is part of an argument: an object that was taken apart."""
         found = self.stand_in_objects.get(id(owner))
         return found is not None and name in found[1]
 
@@ -300,17 +300,17 @@ class Tracer(Contents, Recorder):
         return recast(self, x, t, kind, places)
 
     def widened(self, items: SymbolicList, element: Any) -> SymbolicList:
-        """Return a list of unknown length with elements that also fit a template."""
+        """Return a list of unknown length with elements that also fit an abstract value."""
         return widened(self, items, element)
 
     def rebuilt(self, items: SymbolicList, element: Any) -> SymbolicList:
-        """Return a list of unknown length whose elements are made of other values, as a template says."""
+        """Return a list of unknown length whose elements are made of other values, as an abstract value says."""
         return rebuilt(self, items, element)
 
     def spliced(self, items: list[Any]) -> Any:
         made = joined_items(self, items)
         if holds_objects(made.element):
-            self.loans.give_up()
+            self.borrows.give_up()
         return made
 
     def iterate(self, x: Any) -> Iterable[Any]:
@@ -324,9 +324,9 @@ class Tracer(Contents, Recorder):
                 text = "only the run will tell how long this tensor is, so Python cannot run through it"
                 raise needs_value(text, needed=content.shape[:1])
             return [content[i] for i in range(content.shape[0])]
-        if isinstance(content, Pulled):
+        if isinstance(content, PulledSource):
             return self.iterator(content)
-        if isinstance(content, Pushed):
+        if isinstance(content, PushIterator):
             return content.pull()
         if isinstance(content, Iterator):
             refuse_outside(self.external, content)
@@ -335,7 +335,7 @@ class Tracer(Contents, Recorder):
             return own()
         return list(content) if isinstance(content, (list, dict, set, deque)) else content
 
-    def iterator(self, pulled: Pulled) -> PulledIterator:
+    def iterator(self, pulled: PulledSource) -> PulledIterator:
         """Return what stands for an iterator from outside."""
         if id(pulled) not in self.made.iterators:
             self.made.iterators[id(pulled)] = PulledIterator(self, pulled), None
@@ -351,7 +351,7 @@ class Tracer(Contents, Recorder):
             if name in settings(made):
                 put_part(made, name, value)
                 continue
-            if isinstance(value, Undefined):
+            if isinstance(value, UnboundLocal):
                 continue
             self.log.set(("attr", id(made), name), made, value)
             self.show_attribute(("attr", id(made), name), value)
@@ -361,7 +361,7 @@ class Tracer(Contents, Recorder):
 
     @contextmanager
     def carrying(self, get: Callable[[], Any]) -> Iterator[None]:
-        """Trace a branch or the turn of a loop, which hands over the variables that `get` reads."""
+        """Trace a branch or the iteration of a loop, which hands over the variables that `get` reads."""
         self.carried[id(self.builder)] = get
         try:
             yield
@@ -371,7 +371,7 @@ class Tracer(Contents, Recorder):
     def checkpoint(self) -> Any:
         """Remember where the trace stands."""
         self.leaving()
-        return self.builder.checkpoint(), dict(self.log.overlays[-1]), self.loans.mark()
+        return self.builder.checkpoint(), dict(self.log.overlays[-1]), self.borrows.mark()
 
     def rollback(self, mark: Any) -> None:
         """Forget what was recorded since `mark`."""
@@ -382,7 +382,7 @@ class Tracer(Contents, Recorder):
         self.log.overlays[-1].clear()
         self.log.overlays[-1].update(mark[1])
         self.left(written)
-        self.loans.reset(mark[2])
+        self.borrows.reset(mark[2])
 
     @contextmanager
     def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Iterator[None]:
@@ -400,7 +400,7 @@ class Tracer(Contents, Recorder):
         raise error
 
     def has_written(self) -> bool:
-        """Say whether a run that raises here would leave something written that has to be noted; not by hand."""
+        """Return whether a run that raises here would leave something written that has to be noted; not by hand."""
         return False
 
     def keep_raised(self, error: BaseException) -> tuple[int, list[Value]]:

@@ -82,7 +82,7 @@ def while_loop(
     loop_vars
         A list or tuple of tensors, numbers, or lists and dicts of them; not empty.
     checkpoint
-        What gradients keep of the turns: "all", "sqrt" or the number of turns between checkpoints, as in
+        What gradients keep of the iterations: "all", "sqrt" or the number of iterations between checkpoints, as in
         `autograd.checkpoint_policy`, which it overrides.
 
     >>> import dy2st as paddle

@@ -97,7 +97,7 @@ class _Loop:
         return self.flags[kind]
 
     def jumps(self, node: Any) -> list[str]:
-        """List the kinds of jump out of the turn inside a statement, in order, not those of inner loops."""
+        """List the kinds of jump out of the iteration inside a statement, in order, not those of inner loops."""
         kind = type(node).__name__
         if kind in ("Break", "Continue"):
             return [kind]

@@ -2,8 +2,8 @@
 
 The tree stays; `context.plans`, `context.placeholders` and (for inner functions) `context.unbound` are filled.
 
-1. Names of a construct: what it assigns and somebody wants afterwards (or, in a loop, in the next turn; or a function
-   inside has captured it).
+1. Names of a construct: what it assigns and somebody wants afterwards (or, in a loop, in the next iteration; or a
+   function inside has captured it).
    A variable that is only used inside lives in the function of the body; a rest is declared `nonlocal`.
 2. A variable starts as a placeholder when a read may come before its assignment, or when its first assignment
    moves into a function.
@@ -62,7 +62,7 @@ class _Function:
         return self.scope.resolve(name) is self.scope
 
     def is_ours(self, name: str) -> bool:
-        """Say whether no other function sees a variable."""
+        """Return whether no other function sees a variable."""
         return self.mine(name) and name not in self.scopes.captured[self.scope]
 
     def blocks(self, node: Any) -> None:
@@ -134,7 +134,7 @@ class _Function:
         self.late.update(name for name in [*nonlocals, *rebound] if name not in sure)
 
     def stays_inside(self, name: str, stmt: Any) -> bool:
-        """Say whether a variable that nobody wants afterwards can live in the functions of a construct."""
+        """Return whether a variable that nobody wants afterwards can live in the functions of a construct."""
         if name in self.context.variables:
             return True
         if name in self.live.before[stmt] or name in self.scopes.deleted[self.scope] or name in dropped(stmt):
@@ -179,7 +179,9 @@ def _read(stmts: list[Any]) -> frozenset[str]:
 
 
 def _assigned_first(name: str, stmts: list[Any]) -> bool:
-    """Say whether the first statement of a block that mentions a variable assigns it, and does nothing else with it."""
+    """Return whether the first statement of a block that mentions a variable assigns it, and does nothing else with
+    it.
+    """
     for stmt in stmts:
         mentions = [node for node in tree.walk(stmt) if getattr(node, "id", None) == name or name in binds(node)]
         if mentions:

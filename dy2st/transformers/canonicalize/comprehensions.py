@@ -46,7 +46,7 @@ _CONSUMERS = {
     "next": ("[]", "RESULT.append(ELT)\nreturn RESULT"),
     **dict.fromkeys(("list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "dict"), ("[]", _APPEND)),
 }
-"""Built-ins that run through a generator expression: what they get of it at first, and what each turn does."""
+"""Built-ins that run through a generator expression: what they get of it at first, and what each iteration does."""
 _PLAIN = ("Name", "Constant")
 _STORE = {
     "ListComp": ("[]", _APPEND),
@@ -130,7 +130,7 @@ class _Comprehensions:
         return _CONSUMERS.get(name)
 
     def becomes_generator(self, node: Any) -> bool:
-        """Say whether a node is a generator expression that can be a function which yields."""
+        """Return whether a node is a generator expression that can be a function which yields."""
         if type(node).__name__ != "GeneratorExp" or node in self.context.native:
             return False
         return not any(generator.is_async for generator in node.generators) and not _walruses(node)
@@ -181,12 +181,12 @@ class _Comprehensions:
 
 
 def _loops(node: Any, body: list[Any], items: str) -> list[Any]:
-    """Return the loops of a comprehension around what each turn does; the outermost runs over `items`."""
+    """Return the loops of a comprehension around what each iteration does; the outermost runs over `items`."""
     generators: list[Any] = node.generators
-    for turn, generator in reversed(list(enumerate(generators))):
+    for iteration, generator in reversed(list(enumerate(generators))):
         for test in reversed(generator.ifs):
             body = templates.statements(test, "if TEST:\n    BODY", TEST=test, BODY=body)
-        source = generator.iter if turn else templates.name(generator.iter, items)
+        source = generator.iter if iteration else templates.name(generator.iter, items)
         body = templates.statements(
             generator.target, "for TARGET in ITEMS:\n    BODY", TARGET=generator.target, ITEMS=source, BODY=body
         )
@@ -194,7 +194,7 @@ def _loops(node: Any, body: list[Any], items: str) -> list[Any]:
 
 
 def _is_plain(expressions: list[Any]) -> bool:
-    """Say whether expressions may be evaluated behind others: names and constants."""
+    """Return whether expressions may be evaluated behind others: names and constants."""
     return all(type(getattr(part, "operand", part)).__name__ in _PLAIN for part in expressions)
 
 

@@ -41,7 +41,9 @@ def transform(root: Any, context: Context) -> None:
 
 
 def _can_push(body: list[Any]) -> bool:
-    """Say whether these are the statements of a generator all of whose yields are statements in plain control flow."""
+    """Return whether these are the statements of a generator all of whose yields are statements in plain control
+    flow.
+    """
     found = [node for stmt in body for node in own([stmt]) if type(node).__name__ in _YIELDS]
     return bool(found) and len(_statements(body)) == len(found)
 

@@ -32,7 +32,7 @@ def transform(root: Any, context: Context) -> None:
 
 
 def always_returns(stmts: list[Any]) -> bool:
-    """Say whether a block ends in a `return` on each way through it."""
+    """Return whether a block ends in a `return` on each way through it."""
     last = stmts[-1] if stmts else None
     if type(last).__name__ == "If":
         both: Any = last
@@ -41,7 +41,7 @@ def always_returns(stmts: list[Any]) -> bool:
 
 
 def is_pinned(node: Any) -> bool:
-    """Say whether a node itself can only run in its function's own frame."""
+    """Return whether a node itself can only run in its function's own frame."""
     kind = type(node).__name__
     if kind in _SUSPENDS or (kind == "comprehension" and node.is_async):
         return True

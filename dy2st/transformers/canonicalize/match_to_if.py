@@ -100,7 +100,7 @@ class _Matches:
             return [_if(spot, both, case.body, rest)]
         return self.tested(case, test, captures, rest, spot)
 
-    def tested(self, case: Any, test: Any, captures: list[Any], rest: list[Any], spot: origin.Place) -> list[Any]:
+    def tested(self, case: Any, test: Any, captures: list[Any], rest: list[Any], spot: origin.SourceSpan) -> list[Any]:
         """Lower a case with a test and captures, which the guard may read."""
         if case.guard is None:
             return [_if(spot, test, [*captures, *case.body], rest)]
@@ -115,7 +115,7 @@ class _Matches:
         )
         return [*found, _if(spot, templates.name(spot, matched), case.body, rest)]
 
-    def by_python(self, case: Any, subject: str, spot: origin.Place) -> tuple[list[Any], Any, list[Any]]:
+    def by_python(self, case: Any, subject: str, spot: origin.SourceSpan) -> tuple[list[Any], Any, list[Any]]:
         """Let Python match; return what asks it, the test, and the captures."""
         here, found = self.context.variable("here"), self.context.variable("found")
         own = bound(case.pattern)
@@ -179,27 +179,27 @@ class _Matches:
             pattern.pattern = apart(pattern.pattern)
         return values
 
-    def ask(self, spot: origin.Place, template: str, **values: Any) -> Any:
+    def ask(self, spot: origin.SourceSpan, template: str, **values: Any) -> Any:
         """Build a call of the helper, which later passes leave as it is."""
         made = templates.expression(spot, template, DY=self.context.helper, **values)
         self.context.native.update((made, made.func))
         return made
 
 
-def _if(spot: origin.Place, test: Any, body: list[Any], orelse: list[Any]) -> Any:
+def _if(spot: origin.SourceSpan, test: Any, body: list[Any], orelse: list[Any]) -> Any:
     if not orelse:
         return templates.statement(spot, "if TEST:\n    BODY", TEST=test, BODY=body)
     return templates.statement(spot, "if TEST:\n    BODY\nelse:\n    ORELSE", TEST=test, BODY=body, ORELSE=orelse)
 
 
 def _is_value(pattern: Any) -> bool:
-    """Say whether a pattern is a value, or several with `|`."""
+    """Return whether a pattern is a value, or several with `|`."""
     if type(pattern).__name__ == "MatchOr":
         return all(_is_value(part) for part in pattern.patterns)
     return type(pattern).__name__ in ("MatchValue", "MatchSingleton")
 
 
-def _all(spot: origin.Place, tests: list[Any]) -> Any:
+def _all(spot: origin.SourceSpan, tests: list[Any]) -> Any:
     """Join tests by `and`."""
     if len(tests) == 1:
         return tests[0]

@@ -53,7 +53,7 @@ def _returns(node: Any) -> bool:
 
 
 def _needs(stmt: Any, context: Context) -> bool:
-    """Say whether a return cannot stay where it is."""
+    """Return whether a return cannot stay where it is."""
     if type(stmt).__name__ in _CONVERTED and stmt not in context.native:
         return _returns(stmt)
     if not tree.is_compound(stmt):
@@ -66,7 +66,7 @@ def _may_raise(stmts: list[Any]) -> bool:
 
 
 def ends(stmts: list[Any]) -> bool:
-    """Say whether a block always leaves by a jump."""
+    """Return whether a block always leaves by a jump."""
     if not stmts:
         return False
     last = stmts[-1]

@@ -13,7 +13,7 @@ from dy2st.records import field, record
 class Plan:
     """The variables of one `if`, `while` or `for` that becomes a call of the helper."""
 
-    names: tuple[str, ...]  # assigned inside and wanted afterwards, or in the next turn
+    names: tuple[str, ...]  # assigned inside and wanted afterwards, or in the next iteration
     nonlocals: tuple[str, ...]  # what its functions declare
     globals: tuple[str, ...]
     foreign: tuple[str, ...]  # of `names`: globals and variables of unconverted functions, which may be missing

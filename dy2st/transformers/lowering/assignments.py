@@ -126,7 +126,7 @@ def _delete(rw: Rewriter, target: Any) -> list[Any]:
 
 
 def only_names(target: Any) -> bool:
-    """Say whether a target only binds variables."""
+    """Return whether a target only binds variables."""
     return not any(type(node).__name__ in ("Attribute", "Subscript") for node in tree.walk(target))
 
 
@@ -135,7 +135,7 @@ def _leaves(target: Any) -> list[Any] | None:
 
 
 def _is_steady(rw: Rewriter, node: Any) -> bool:
-    """Say whether reading a node gives the same, and raises nothing, before and after its neighbours run."""
+    """Return whether reading a node gives the same, and raises nothing, before and after its neighbours run."""
     if type(node).__name__ == "Constant":
         return True
     if type(node).__name__ != "Name" or node in rw.context.unbound:
@@ -145,7 +145,7 @@ def _is_steady(rw: Rewriter, node: Any) -> bool:
 
 
 def _may_wait(rw: Rewriter, target: Any, value: Any) -> bool:
-    """Say whether object and key of a target may be evaluated before the value."""
+    """Return whether object and key of a target may be evaluated before the value."""
     kind = type(target).__name__
     if kind not in ("Attribute", "Subscript"):
         return False

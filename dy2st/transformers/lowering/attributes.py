@@ -15,7 +15,7 @@ from dy2st.transformers.lowering.rewriter import Rewriter
 
 
 def is_module_path(rw: Rewriter, node: Any) -> bool:
-    """Say whether an expression is `module` or `module.a.b`."""
+    """Return whether an expression is `module` or `module.a.b`."""
     while type(node).__name__ == "Attribute":
         node = node.value
     return type(node).__name__ == "Name" and node.id in rw.context.modules and rw.is_outside(node)

@@ -67,7 +67,7 @@ def lower_if_exp(rw: Rewriter, node: Any) -> Any:
 
 
 def _has_items(node: Any) -> bool:
-    """Say whether an expression looks as if it gave a list or tuple: a display, `x.shape`, a part of these."""
+    """Return whether an expression looks as if it gave a list or tuple: a display, `x.shape`, a part of these."""
     kind = type(node).__name__
     if kind == "Subscript":
         return type(node.slice).__name__ == "Slice" and _has_items(node.value)

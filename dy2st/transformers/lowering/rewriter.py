@@ -86,12 +86,12 @@ class Rewriter:
         return templates.expression(at, template, DY=self.context.helper, **values)
 
     def is_outside(self, node: Any) -> bool:
-        """Say whether a name is a global, a builtin, or a variable of unconverted code."""
+        """Return whether a name is a global, a builtin, or a variable of unconverted code."""
         where = self.scopes.where.get(node)
         return type(node).__name__ == "Name" and (where is None or where.resolve(node.id) is None)
 
     def can_defer(self, nodes: list[Any]) -> bool:
-        """Say whether expressions can move into functions (a walrus needs a `nonlocal`, so a statement)."""
+        """Return whether expressions can move into functions (a walrus needs a `nonlocal`, so a statement)."""
         return self.hoistable or not any(walruses(node) for node in nodes)
 
     def thunk(self, node: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from dy2st.errors import FileFormatError, InvalidProgram
 from dy2st.ir.checker.check import check
 from dy2st.ir.checker.control import CONTROL
-from dy2st.ir.checker.given import RULES
+from dy2st.ir.checker.typed_operation import RULES
 from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.parser import parse
 from dy2st.ir.serialize import from_json, to_json

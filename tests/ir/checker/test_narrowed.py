@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dy2st.errors import FileFormatError
-from dy2st.ir.checker.joining import extents_of, same_kind
+from dy2st.ir.checker.type_join import extents_of, same_kind
 from dy2st.ir.program import Program
 from dy2st.passes.specialize_shapes import narrowed
 from dy2st.runtime.backends.cpu.native_executable import NativePlan

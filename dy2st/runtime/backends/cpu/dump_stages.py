@@ -11,8 +11,8 @@ from dy2st.runtime.backends.cpu.compile_link.code_loader import assembly
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
 from dy2st.runtime.backends.cpu.fusion.epilogues import Epilogue
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
-from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Joint
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import HorizontalGroup
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.loop_nests.dump import loops
 from dy2st.runtime.backends.cpu.lowering import lower, prepared
 from dy2st.runtime.backends.cpu.opt_level import has_loops
@@ -37,10 +37,10 @@ def stage(program: Program, name: str) -> str:
 def _steps(block: Block, indent: str) -> Iterator[str]:
     """Yield a line for each step: a loop nest with its space and members, or one operation."""
     for step in schedule(block):
-        if isinstance(step, Joint):
+        if isinstance(step, HorizontalGroup):
             yield f"{indent}together"
             yield from (f"{indent}  {_nest(group)}" for group in step.groups)
-        elif isinstance(step, Group):
+        elif isinstance(step, FusedGroup):
             yield f"{indent}{_nest(step)}"
         elif isinstance(step, Epilogue):
             yield f"{indent}{_shown(step.product)}, and on parts of it"
@@ -52,7 +52,7 @@ def _steps(block: Block, indent: str) -> Iterator[str]:
                 yield from _steps(inner, indent + "    ")
 
 
-def _nest(group: Group) -> str:
+def _nest(group: FusedGroup) -> str:
     space = ", ".join(map(str, group.space))
     rows = "" if group.outer is None else f", rows behind axis {group.outer}"
     made = ", ".join(str(tensor_type(v)) for v in group.results)

@@ -15,10 +15,10 @@ from dy2st.passes.pipelines import native
 from dy2st.runtime.backends.cpu.allocator.guard_pages import OLD
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DECLARED, FUNCTIONS, GUARDED, LIVE, OK, PEAK
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Unit, Writer
+from dy2st.runtime.backends.cpu.emitter.function_emitter import EmitterContext, FunctionEmitter
 from dy2st.runtime.backends.cpu.kernel_calls.fused_group_calls import run_groups
 from dy2st.runtime.backends.cpu.libm.target_overrides import better_definitions
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import function_name, kinds
 from dy2st.runtime.backends.cpu.ops import AS_THEY_ARE, STRIDED, rule_of
 from dy2st.runtime.backends.cpu.ops.control.safepoints import look_after
@@ -33,9 +33,9 @@ def prepared(program: Program, strict: bool = False) -> Program:
     return copy
 
 
-def lower(program: Program, target: Target) -> Unit:
-    """Return the module of a Program, with its host calls and the arrays that it takes as constants."""
-    unit = Unit(program, target, rule_of, STRIDED, AS_THEY_ARE, run_groups, small, unfilled, look_after)
+def lower(program: Program, target: Target) -> EmitterContext:
+    """Return the module of a Program, with its host callbacks and the arrays that it takes as constants."""
+    unit = EmitterContext(program, target, rule_of, STRIDED, AS_THEY_ARE, run_groups, small, unfilled, look_after)
     unit.kernels.better = better_definitions(target)
     unit.module.strict = unit.kernels.strict = target.strict
     for line in DECLARED.splitlines():
@@ -48,13 +48,13 @@ def lower(program: Program, target: Target) -> Unit:
     return unit
 
 
-def _function(unit: Unit, name: str, block: Block) -> str:
+def _function(unit: EmitterContext, name: str, block: Block) -> str:
     entry = name == unit.program.entry
-    f = Function(
+    f = LLVMFunction(
         function_name(name), [("ptr", "%context"), ("ptr", "%operands"), ("ptr", "%results")], "i32",
         linkage="" if entry else "internal", also="nounwind",
     )  # fmt: skip
-    writer = Writer(unit, f)
+    writer = FunctionEmitter(unit, f)
     if entry:
         f.store("i64", f.load("i64", f.offset("%context", LIVE)), f.offset("%context", PEAK))
     arguments, at = [], 0

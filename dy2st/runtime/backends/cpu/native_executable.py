@@ -13,18 +13,18 @@ import numpy as np
 from dy2st.forks import Locked
 from dy2st.ir.program import Program
 from dy2st.ir.types import ScalarType, TensorType
-from dy2st.runtime.aot_cache.artifacts import Product, kept, made, note_program
+from dy2st.runtime.aot_cache.artifacts import Artifact, cached, made, note_program
 from dy2st.runtime.aot_cache.program_artifacts import fingerprint_of
 from dy2st.runtime.backends.cpu import runtime_library_symbols
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import INTERRUPTED, OK
 from dy2st.runtime.backends.cpu.compile_link.code_loader import load
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import function_name, in_registers, kinds
 from dy2st.runtime.backends.cpu.opt_level import Haste
-from dy2st.runtime.backends.cpu.precompile import compiled_beforehand
+from dy2st.runtime.backends.cpu.precompile import precompiled
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols, helpers, interrupts
-from dy2st.runtime.backends.cpu.python_abi.deoptimize import replay
+from dy2st.runtime.backends.cpu.python_abi.deoptimize import deoptimize
 from dy2st.runtime.backends.cpu.python_abi.host_callbacks import (
-    HostCall,
+    HostCallback,
     NoNativeForm,
     Row,
     decode,
@@ -32,25 +32,25 @@ from dy2st.runtime.backends.cpu.python_abi.host_callbacks import (
     unshared,
     write_row,
 )
-from dy2st.runtime.backends.cpu.python_abi.run_contexts import Context
-from dy2st.runtime.backends.cpu.thread_pool import pool as pool  # code that was kept finds what it provides
-from dy2st.runtime.backends.donation import Handed
+from dy2st.runtime.backends.cpu.python_abi.run_contexts import RunContext
+from dy2st.runtime.backends.cpu.thread_pool import pool as pool  # code that was cached finds what it provides
+from dy2st.runtime.backends.donation import DonatedInputs
 from dy2st.runtime.interpreter.planned import Plan, compile_plan
 from dy2st.shapes import Shape
 
 if TYPE_CHECKING:
-    from dy2st.runtime.backends.cpu.emitter.function_emitter import Unit
+    from dy2st.runtime.backends.cpu.emitter.function_emitter import EmitterContext
 
 _MOST_FREE = 64
 """How many contexts wait for the next call; more threads than that at once make contexts of their own."""
 
 
-class NotKept(Exception):
-    """No earlier process, nor this one, has kept the code that is asked for."""
+class NotCached(Exception):
+    """No earlier process, nor this one, has cached the code that is asked for."""
 
 
-class CallNote:
-    """What there is to say of a host call without making it."""
+class CallbackNote:
+    """What there is to say of a host callback without making it."""
 
     __slots__ = ("effect", "in_loop", "name", "rare")
 
@@ -58,13 +58,13 @@ class CallNote:
         self.name, self.rare, self.in_loop, self.effect = name, rare, in_loop, effect
 
 
-class _Calls:
-    """The host calls of a plan, which are made when the first one is needed: most runs need none."""
+class _HostCallbacks:
+    """The host callbacks of a plan, which are made when the first one is needed: most runs need none."""
 
     def __init__(self, plan: NativePlan):
         self._plan = plan
 
-    def __getitem__(self, number: int) -> HostCall:
+    def __getitem__(self, number: int) -> HostCallback:
         return self._plan.unit.calls[number]
 
 
@@ -78,20 +78,20 @@ class NativePlan(Locked):
         strict: bool = False,
         quick: bool = False,
         haste: Haste | Callable[[], Haste] = "none",
-        only_kept: bool = False,
+        only_cached: bool = False,
     ):
         began = time.perf_counter()
         self.program, self._strict = program, strict
         known = fingerprint_of(program)
-        self._unit: Unit | None = None
+        self._unit: EmitterContext | None = None
         self._recipe = None if known is None else f"program {known}{' strict' * strict}"
-        found = kept(self._recipe)
+        found = cached(self._recipe)
         self.is_quick = quick and found is None
-        """Whether this is code that was made in a hurry, which `improve` replaces."""
+        """Whether this is baseline code, which `improve` replaces."""
         self._haste: Haste | Callable[[], Haste] = haste if self.is_quick else "none"
-        product, self.was_kept = self._product(only_kept) if found is None else (found, True)
+        product, self.was_cached = self._product(only_cached) if found is None else (found, True)
         notes, self._arrays = product.notes, product.arrays
-        self._notes = [CallNote(*note) for note in notes["calls"]]
+        self._notes = [CallbackNote(*note) for note in notes["calls"]]
         self._direct: bool = notes["direct"]
         self._code = load(product.binary, of_one=True)
         self._run_rows = self._row_function()
@@ -101,7 +101,7 @@ class NativePlan(Locked):
         self._constants = _words([array.ctypes.data for array in self._arrays])
         self._library = _words(self._kernels(notes))
         super().__init__()
-        self._contexts: dict[int, Context] = {}
+        self._contexts: dict[int, RunContext] = {}
         self._stack = np.zeros(_MOST_FREE + 1, np.uint64)
         self._plate = np.array(
             [0, self._stack.ctypes.data, *cpython_symbols.addresses(), helpers.given_back()]
@@ -120,25 +120,25 @@ class NativePlan(Locked):
         self._peak = 0
         self.seconds = time.perf_counter() - began
 
-    def _product(self, only_kept: bool = False, *, beside: bool = False) -> tuple[Product, bool]:
-        """Return the code and what belongs to it, and whether it was kept; NotKept where it has to be.
+    def _product(self, only_cached: bool = False, *, beside: bool = False) -> tuple[Artifact, bool]:
+        """Return the code and what belongs to it, and whether it was cached; NotCached where it has to be.
 
         What is made `beside` runs of the same Program leaves them CPUs.
         """
 
-        def make() -> Product:
-            if only_kept:
-                raise NotKept
+        def make() -> Artifact:
+            if only_cached:
+                raise NotCached
             note_program()
             haste = self._haste() if callable(self._haste) else self._haste
-            with nullcontext() if beside else compiled_beforehand(self.program, self._strict, haste):
+            with nullcontext() if beside else precompiled(self.program, self._strict, haste):
                 from dy2st.runtime.backends.cpu.compile import product
 
                 return product(self.program, self._lowered(), quick=self.is_quick, haste=haste, beside=beside)
 
         return made(f"{self._recipe} quick" if self.is_quick and self._recipe is not None else self._recipe, make)
 
-    def _lowered(self) -> Unit:
+    def _lowered(self) -> EmitterContext:
         from dy2st.runtime.backends.cpu.compile import lowered
 
         if self._unit is None:
@@ -162,8 +162,8 @@ class NativePlan(Locked):
             self.call = self._function()
 
     @property
-    def unit(self) -> Unit:
-        """What the code was made from; written again where the code was kept by an earlier process."""
+    def unit(self) -> EmitterContext:
+        """What the code was made from; written again where the code was cached by an earlier process."""
         unit = self._unit
         if unit is None:
             unit = self._lowered()
@@ -172,7 +172,7 @@ class NativePlan(Locked):
         return unit
 
     @property
-    def host_calls(self) -> list[CallNote]:
+    def host_calls(self) -> list[CallbackNote]:
         """The operations that every run leaves to their `eval`, in Python."""
         return [note for note in self._notes if note.name and not note.rare]
 
@@ -204,12 +204,12 @@ class NativePlan(Locked):
         made.owner = self._code.owner  # who calls it holds the code then
         return made
 
-    def _context(self) -> Context:
-        context = Context(_Calls(self), self._constants.ctypes.data, self._library.ctypes.data)
+    def _context(self) -> RunContext:
+        context = RunContext(_HostCallbacks(self), self._constants.ctypes.data, self._library.ctypes.data)
         self._contexts[context.run.number] = context
         return context
 
-    def _free(self, context: Context) -> None:
+    def _free(self, context: RunContext) -> None:
         with self._lock:
             if self._direct and self._plate[0] < _MOST_FREE:
                 helpers.push(self._plate.ctypes.data, context.address)
@@ -218,14 +218,18 @@ class NativePlan(Locked):
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Run on arrays, numbers, lists and variants; return the results of the entry function."""
-        made = self.call(*inputs, inputs.alone) if self._renews and type(inputs) is Handed else self.call(*inputs)
+        made = (
+            self.call(*inputs, inputs.alone) if self._renews and type(inputs) is DonatedInputs else self.call(*inputs)
+        )
         if type(made) is list:
             return made
         return self._by_rows(inputs) if made is False else self.ended(made, inputs)
 
     def attempt(self, inputs: Sequence[Any]) -> list[Any] | None:
         """Run on inputs that the builtin function takes as they are; None, before anything is done, for others."""
-        made = self.call(*inputs, inputs.alone) if self._renews and type(inputs) is Handed else self.call(*inputs)
+        made = (
+            self.call(*inputs, inputs.alone) if self._renews and type(inputs) is DonatedInputs else self.call(*inputs)
+        )
         if type(made) is list:
             return made
         return None if made is False else self.ended(made, inputs)
@@ -239,7 +243,7 @@ class NativePlan(Locked):
         """Do what follows a run for which `call` gave a number: raise its error, or run on the interpreter."""
         return self._ended(made & 3, self._contexts[made >> 2], inputs)
 
-    def _ended(self, status: int, context: Context, inputs: Sequence[Any]) -> list[Any]:
+    def _ended(self, status: int, context: RunContext, inputs: Sequence[Any]) -> list[Any]:
         """Do what follows a run that did not end well: raise its error, or run it on the interpreter."""
         run = context.run
         error, done, interruption = run.error, run.done(), context.interruption()
@@ -255,7 +259,7 @@ class NativePlan(Locked):
                 error.__context__ = handled  # `raise` has put there what the caller is handling
         if done:
             self.elsewhere += 1
-            return replay(self.program, inputs, done)
+            return deoptimize(self.program, inputs, done)
         return self._elsewhere(inputs)
 
     def _elsewhere(self, inputs: Sequence[Any]) -> list[Any]:
@@ -286,7 +290,7 @@ class NativePlan(Locked):
         del self._contexts[context.run.number]
         return results
 
-    def _row(self, inputs: Sequence[Any], context: Context, keep: list[Any]) -> Row | None:
+    def _row(self, inputs: Sequence[Any], context: RunContext, keep: list[Any]) -> Row | None:
         """Return the components of the inputs; None where they are not what the types say."""
         row: Row = []
         bound: dict[Any, int] = {}
@@ -325,7 +329,7 @@ def _words(values: Sequence[int]) -> np.ndarray[Any, Any]:
 
 
 def _fit(shape: Shape, given: Sequence[int], bound: dict[Any, int]) -> bool:
-    """Say whether extents are those of a type, and equal symbols mean equal numbers."""
+    """Return whether extents are those of a type, and equal symbols mean equal numbers."""
     for declared, found in zip(shape, given, strict=True):
         if isinstance(declared, int):
             if declared != found:

@@ -1,4 +1,6 @@
-"""What native code may be made in a hurry, at LLVM's level 0: where that does not make a call take much longer."""
+"""What native code may be made by the baseline tier, at LLVM's level 0: where that does not make a call take much
+longer.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def has_loops(program: Program) -> bool:
 
 
 def has_register_loops(program: Program) -> bool:
-    """Say whether there is a loop whose turns need no memory: at level 0 all of its registers would be in memory."""
+    """Return whether there is a loop whose iterations need no memory: at level 0 all of its registers would be in
+    memory.
+    """
     loops = (operation for operation in program.walk() if operation.op.is_loop and operation.blocks)
     return any(all(map(_is_in_registers, loop.blocks)) for loop in loops)
 
@@ -36,7 +40,7 @@ def _is_in_registers(block: Block) -> bool:
 
 
 def haste_of_library(program: Program, known: Mapping[str, int]) -> Haste:
-    """Return what of the library may be made in a hurry: not what products that are large run most of the time.
+    """Return what of the library may be baseline code: not what products that are large run most of the time.
 
     How large they are is told as far as the extents of inputs tell.
     """

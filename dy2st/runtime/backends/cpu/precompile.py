@@ -46,7 +46,7 @@ def begin() -> None:
 
 
 @contextmanager
-def compiled_beforehand(program: Program, strict: bool, haste: Haste) -> Iterator[None]:
+def precompiled(program: Program, strict: bool, haste: Haste) -> Iterator[None]:
     """Compile what a Program is likely to call on a thread beside; at the end of the block nothing more is begun.
 
     A block inside of another one leaves that to it.
@@ -69,12 +69,12 @@ def compiled_beforehand(program: Program, strict: bool, haste: Haste) -> Iterato
 
 
 @contextmanager
-def where_nothing_is_kept(program: Program, haste: Haste) -> Iterator[None]:
+def where_nothing_is_cached(program: Program, haste: Haste) -> Iterator[None]:
     """Compile beside from now on, before it is known whether code is kept for a Program, where none is for others."""
     if not is_first():
         yield
         return
-    with compiled_beforehand(program, False, haste):
+    with precompiled(program, False, haste):
         yield
 
 

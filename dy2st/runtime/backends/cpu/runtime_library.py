@@ -3,7 +3,7 @@
 gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
 gemm.f32.nt.scratch    how many bytes it needs beside
 gemm.f32.pack_b.t      lays b out for many products; gemm.f32.packed.n is one of them
-attention.f32          softmax(q k^T + mask) v, see attention/; attention_grad.f32 its pull-back,
+attention.f32          softmax(q k^T + mask) v, see attention/; attention_grad.f32 its VJP,
                        attention_mask_grad.f32 that to the mask; attention_dropped.f32 ... where weights are dropped
 conv.f32, max_pool.f64, avg_pool_grad.f32 ...     see conv/
 random.uniform.f32.fill                           a draw of random numbers into memory, see random_fill.py
@@ -33,7 +33,7 @@ from dy2st.runtime.backends.cpu.opt_level import Haste
 
 
 @record(frozen=True)
-class Part:
+class LibraryModule:
     """A module of the library. `is_inner`: it has the loops in which kernels are most of their time."""
 
     text: str
@@ -49,7 +49,7 @@ def binary(family: str, target: Target, haste: Haste = "none") -> Binary:
     return linked([shared_object(part.text, target, part.level(haste)) for part in parts(family, target)])
 
 
-def parts(family: str, target: Target) -> list[Part]:
+def parts(family: str, target: Target) -> list[LibraryModule]:
     """Return the modules of a family; KeyError for no family."""
     name, *rest = family.split(".")
     if name == "random":
@@ -76,18 +76,18 @@ def _made(package: ModuleType, names: Sequence[str], dtype: str, target: Target)
     return tuple(getattr(package, name)(dtype, target) for name in names)
 
 
-def _parts(own: _Module, in_common: Sequence[_Module] = ()) -> list[Part]:
+def _parts(own: _Module, in_common: Sequence[_Module] = ()) -> list[LibraryModule]:
     """Return a module with what is needed of others, which may call what those before them define.
 
     The first of `in_common` has inner loops.
     """
     needed = _reached(own)
-    found: list[Part] = []
+    found: list[LibraryModule] = []
     known: set[str] = set()
     for module in (*in_common, own):
         if module is own or any(definition.name in needed for definition in module):
             is_inner = bool(in_common) and module is in_common[0]
-            found.append(Part(gathered(map(exported, module), known), is_inner))
+            found.append(LibraryModule(gathered(map(exported, module), known), is_inner))
             known |= {definition.name for definition in module}
     return found
 

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Iterable
 
 from dy2st import config
-from dy2st.runtime.aot_cache.artifacts import Product, kept, made
-from dy2st.runtime.backends.cpu.compile_link.code_loader import Code, load, shared_object
+from dy2st.runtime.aot_cache.artifacts import Artifact, cached, made
+from dy2st.runtime.backends.cpu.compile_link.code_loader import LoadedCode, load, shared_object
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
 from dy2st.runtime.backends.cpu.opt_level import Haste
 from dy2st.runtime.backends.cpu.python_abi import ufunc_loops
@@ -33,7 +33,7 @@ def jobs(names: Iterable[str], strict: bool, haste: Haste) -> list[Callable[[], 
     """Return what makes the code of the families of these names that is not there: functions that may run together."""
     from dy2st.runtime.backends.cpu.runtime_library import parts
 
-    target, missing = current_target(strict), [of for of in families(names) if kept(_recipe(of, strict)) is None]
+    target, missing = current_target(strict), [of for of in families(names) if cached(_recipe(of, strict)) is None]
     made = dict.fromkeys((part.text, part.level(haste)) for of in missing for part in parts(of, target))
     return [lambda one=one: shared_object(one[0], target, one[1]) for one in made]
 
@@ -48,23 +48,23 @@ def family(name: str) -> str:
     return ".".join(words[: {"gemm": 4, "random": 3}.get(words[0], 2)])
 
 
-def code(of: str, strict: bool = False, haste: Haste = "none") -> Code:
+def code(of: str, strict: bool = False, haste: Haste = "none") -> LoadedCode:
     """Return the code of a family, loaded; where it is made in `haste`, that, unless there is better."""
     return _code(of, strict, haste, config.forced_cpu())
 
 
 @functools.cache
-def _code(of: str, strict: bool, haste: Haste, forced: str | None) -> Code:
+def _code(of: str, strict: bool, haste: Haste, forced: str | None) -> LoadedCode:
     """Return the code for the CPU that `DY2ST_CPU` forces."""
     best = _recipe(of, strict)
-    if haste != "none" and kept(best) is not None:
+    if haste != "none" and cached(best) is not None:
         return _code(of, strict, "none", forced)
     recipe = best if haste == "none" else f"{best} without {haste}"
 
-    def make() -> Product:
+    def make() -> Artifact:
         from dy2st.runtime.backends.cpu.runtime_library import binary
 
-        return Product(binary(of, current_target(strict), haste))
+        return Artifact(binary(of, current_target(strict), haste))
 
     product, _ = made(recipe, make)
     return load(product.binary)

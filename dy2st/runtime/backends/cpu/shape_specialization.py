@@ -12,17 +12,17 @@ from functools import partial
 from typing import Any
 
 from dy2st.forks import Locked
-from dy2st.ir.packed import LateProgram
+from dy2st.ir.binary import LazyProgram
 from dy2st.ir.program import Program
 from dy2st.passes.core.base import run_pipeline
 from dy2st.passes.pipelines import SPECIALIZE
 from dy2st.passes.specialize_shapes import narrowed
 from dy2st.runtime.aot_cache.artifacts import is_first
-from dy2st.runtime.aot_cache.program_artifacts import answered, derived, may_be_kept
+from dy2st.runtime.aot_cache.program_artifacts import answered, derived, may_be_cached
 from dy2st.runtime.backends.cpu.fusion.shape_assumptions import assumptions, is_asked_for
-from dy2st.runtime.backends.cpu.native_executable import NativePlan, NotKept, refuse_another_count
+from dy2st.runtime.backends.cpu.native_executable import NativePlan, NotCached, refuse_another_count
 from dy2st.runtime.backends.cpu.opt_level import haste_of_library
-from dy2st.runtime.backends.cpu.precompile import where_nothing_is_kept
+from dy2st.runtime.backends.cpu.precompile import where_nothing_is_cached
 from dy2st.runtime.interpreter.cost_model import bindings
 from dy2st.shapes import Dim, Extent, Terms
 
@@ -33,14 +33,14 @@ _Key = tuple[tuple[str, Extent], ...]
 
 
 def native_code(
-    program: Program, inputs: Sequence[Any], *, strict: bool = False, quick: bool = False, only_kept: bool = False
-) -> NativePlan | Versions:
+    program: Program, inputs: Sequence[Any], *, strict: bool = False, quick: bool = False, only_cached: bool = False
+) -> NativePlan | ShapeSpecializations:
     """Return native code for a Program, ready for these inputs; strict code is one for all.
 
-    Code that is to be `quick` is there soon and runs longer, until `improve` has made it as good as it gets. NotKept
+    Code that is to be `quick` is there soon and runs longer, until `improve` has made it as good as it gets. NotCached
     where there is none and it is to come from an earlier process only.
     """
-    return native_code_for(program, _bound(program, inputs), strict=strict, quick=quick, only_kept=only_kept)
+    return native_code_for(program, _bound(program, inputs), strict=strict, quick=quick, only_cached=only_cached)
 
 
 def native_code_for(
@@ -49,15 +49,15 @@ def native_code_for(
     *,
     strict: bool = False,
     quick: bool = False,
-    only_kept: bool = False,
-) -> NativePlan | Versions:
+    only_cached: bool = False,
+) -> NativePlan | ShapeSpecializations:
     """Return `native_code` for inputs in which symbols are `bound`; None where they are not what the types say."""
     known = None if strict else _first_known(program, bound)
     if known is None:
         haste = partial(haste_of_library, program, bound or {})
-        return NativePlan(program, strict=strict, quick=quick, haste=haste, only_kept=only_kept)
-    made = Versions(program, quick=quick)
-    made.version_for(bound, known, only_kept=only_kept)
+        return NativePlan(program, strict=strict, quick=quick, haste=haste, only_cached=only_cached)
+    made = ShapeSpecializations(program, quick=quick)
+    made.version_for(bound, known, only_cached=only_cached)
     return made
 
 
@@ -79,18 +79,18 @@ def _first_known(program: Program, bound: dict[str, int] | None) -> dict[str, Ex
     return None if said is None else {name: Dim(e) if isinstance(e, tuple) else e for name, e in said.items()}
 
 
-def kept_code(program: Program, inputs: Sequence[Any]) -> NativePlan | Versions | None:
+def cached_code(program: Program, inputs: Sequence[Any]) -> NativePlan | ShapeSpecializations | None:
     """Return native code for a Program that an earlier process kept, ready for these inputs; None where there is none.
 
-    Versions for inputs to come are made where none is kept, `quick` at first.
+    Versions for inputs to come are made where none is cached, `quick` at first.
     """
     try:
-        return native_code(program, inputs, quick=True, only_kept=True)
-    except NotKept:
+        return native_code(program, inputs, quick=True, only_cached=True)
+    except NotCached:
         return None
 
 
-class Versions(Locked):
+class ShapeSpecializations(Locked):
     """The versions of one Program. Any number of threads may run them at once."""
 
     def __init__(self, program: Program, *, quick: bool = False):
@@ -141,12 +141,12 @@ class Versions(Locked):
         self.latest = self.version(inputs)
         return self.latest.run(inputs)
 
-    def version(self, inputs: Sequence[Any], *, only_kept: bool = False) -> NativePlan:
-        """Return the version for these inputs, made where there is none; NotKept where it is to have been kept."""
-        return self.version_for(_bound(self.program, inputs), only_kept=only_kept)
+    def version(self, inputs: Sequence[Any], *, only_cached: bool = False) -> NativePlan:
+        """Return the version for these inputs, made where there is none; NotCached where it is to have been kept."""
+        return self.version_for(_bound(self.program, inputs), only_cached=only_cached)
 
     def version_for(
-        self, bound: dict[str, int] | None, known: dict[str, Extent] | None = None, *, only_kept: bool = False
+        self, bound: dict[str, int] | None, known: dict[str, Extent] | None = None, *, only_cached: bool = False
     ) -> NativePlan:
         """Return the version for inputs in which symbols are `bound`, of which this is `known`."""
         extents = tuple((bound or {}).items())
@@ -157,40 +157,40 @@ class Versions(Locked):
                 if known is None:
                     known = {} if bound is None else assumptions(self.program, bound, self._first)
                 self._first = bound if self._first is None else self._first
-                self._chosen[extents] = self._choose(known, bound or {}, only_kept)
+                self._chosen[extents] = self._choose(known, bound or {}, only_cached)
             return self._chosen[extents]
 
-    def _choose(self, known: dict[str, Extent], bound: dict[str, int], only_kept: bool) -> NativePlan:
+    def _choose(self, known: dict[str, Extent], bound: dict[str, int], only_cached: bool) -> NativePlan:
         key = tuple(sorted(known.items()))
         if key in self._made:
             return self._made[key]
-        if only_kept or not self._quick or not is_first():
-            return self._version(key, bound, only_kept)
-        with where_nothing_is_kept(self.program, haste_of_library(self.program, bound)):
-            return self._version(key, bound, only_kept)
+        if only_cached or not self._quick or not is_first():
+            return self._version(key, bound, only_cached)
+        with where_nothing_is_cached(self.program, haste_of_library(self.program, bound)):
+            return self._version(key, bound, only_cached)
 
-    def _version(self, key: _Key, bound: dict[str, int], only_kept: bool) -> NativePlan:
+    def _version(self, key: _Key, bound: dict[str, int], only_cached: bool) -> NativePlan:
         full = len(self._made.keys() - {()}) >= _MOST
-        program = self.program if full else self._narrowed(dict(key), only_kept)
+        program = self.program if full else self._narrowed(dict(key), only_cached)
         if program is self.program:
             key = ()
         if key not in self._made:
             haste = partial(haste_of_library, program, bound)
-            self._made[key] = NativePlan(program, quick=self._quick, haste=haste, only_kept=only_kept)
+            self._made[key] = NativePlan(program, quick=self._quick, haste=haste, only_cached=only_cached)
             general = [self._made[()]] if () in self._made else []  # last, because it runs all
             self._tried = (*(plan for k, plan in self._made.items() if k), *general)
         return self._made[key]
 
-    def _narrowed(self, known: dict[str, Extent], only_kept: bool) -> Program:
+    def _narrowed(self, known: dict[str, Extent], only_cached: bool) -> Program:
         """Return the Program for inputs of which this is known, or as it is where no operation takes such inputs.
 
-        NotKept where its code is to have been kept, and not even the Program was.
+        NotCached where its code is to have been kept, and not even the Program was.
         """
         if not known:
             return self.program
         how = f"for {sorted(known.items())}"
-        if only_kept and not isinstance(self.program, LateProgram) and not may_be_kept(self.program, how):
-            raise NotKept
+        if only_cached and not isinstance(self.program, LazyProgram) and not may_be_cached(self.program, how):
+            raise NotCached
         try:
             return derived(self.program, how, lambda: _narrowed(self.program, known))
         except (TypeError, ValueError):  # running it says what is wrong

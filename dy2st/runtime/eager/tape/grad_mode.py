@@ -56,7 +56,7 @@ class GradMode:
 
 
 def _over_generator(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:
-    """Return a generator function in whose turns gradients are on or off, and as they were between them."""
+    """Return a generator function in whose iterations gradients are on or off, and as they were between them."""
 
     @functools.wraps(function)
     def wrapped(*args: Any, **keywords: Any) -> Any:
@@ -133,5 +133,5 @@ class set_grad_enabled(GradMode):  # noqa: N801 (Paddle's name)
 
 
 def is_grad_enabled() -> bool:
-    """Say whether operations are put on the tape."""
+    """Return whether operations are put on the tape."""
     return current().grad

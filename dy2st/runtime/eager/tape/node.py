@@ -1,6 +1,6 @@
 """The tape of eager mode: nodes that say how results came from operands, and the walk back over them.
 
-A node is one op, or one call of a Program (what `to_static` makes). Either way its pull-back is a Program that
+A node is one op, or one call of a Program (what `to_static` makes). Either way its VJP is a Program that
 `autodiff` derives once per kind of node and that runs as one call. With `create_graph` that call is put on the tape in
 turn, so any order works, outside and inside of `to_static`.
 """
@@ -15,7 +15,7 @@ from dy2st.errors import AutodiffError
 from dy2st.ir.context import current
 from dy2st.ir.types import is_differentiable
 from dy2st.ops.core.base import Op
-from dy2st.runtime.backends.donation import Handed
+from dy2st.runtime.backends.donation import DonatedInputs
 from dy2st.runtime.eager.tape.op_derivative import ghost
 from dy2st.runtime.executor.executable import Compiled, CompiledPullback
 
@@ -25,7 +25,7 @@ Edge = Any
 
 
 class Node:
-    """What made some results: edges to the operands, and what the pull-back needs."""
+    """What made some results: edges to the operands, and what the VJP needs."""
 
     __slots__ = (
         "edges",
@@ -54,7 +54,7 @@ class Node:
         self.hooks: dict[int, dict[int, Any]] | None = None
         self.versions = versions
         self.operands = operands
-        """The operand tensors whose elements a pull-back may need, to ask them for their versions."""
+        """The operand tensors whose elements a VJP may need, to ask them for their versions."""
         self.overwritten: tuple[int, ...] | None = None
         """Results that were written in place where the node keeps their memory."""
         self.freed = False
@@ -86,7 +86,7 @@ class Node:
         return cls(op.name, edges, outs, (op, attributes, arrays), kept, versions)
 
     def check_versions(self, used: Sequence[int]) -> None:
-        """Refuse a pull-back that needs the elements of an operand that was overwritten in place since."""
+        """Refuse a VJP that needs the elements of an operand that was overwritten in place since."""
         seen = {i: (version, number) for i, version, number in self.versions or ()}
         for i in used:
             version, number = seen.get(i) or (self._version_of(i), 0)
@@ -103,7 +103,7 @@ class Node:
         return version if version is not None and version.spoiled else None
 
     def check_results(self, used: Sequence[int]) -> None:
-        """Refuse a pull-back that needs the elements of a result that was overwritten in place since."""
+        """Refuse a VJP that needs the elements of a result that was overwritten in place since."""
         for i in self.overwritten or ():
             if i in used:
                 raise AutodiffError(
@@ -175,7 +175,7 @@ def call(
     """
     raw = [t._payload if isinstance(t, tensor) else t for t in inputs]  # type: ignore[attr-defined]
     if compiled.program.renewed:
-        raw = Handed(raw)
+        raw = DonatedInputs(raw)
     if seeded == () and wrapped is not None:  # what is not wrapped takes no gradient either
         values = compiled.run(raw, xp)
         results = [*(wrap(tensor, v) for v in values[:wrapped]), *values[wrapped:]]

@@ -1,4 +1,4 @@
-"""The derivatives of one eager op: its pull-back, and its tangents or more Taylor coefficients, as small Programs.
+"""The derivatives of one eager op: its VJP, and its tangents or more Taylor coefficients, as small Programs.
 
 Each is derived once per kind of call, by the rules that derive whole Programs (dy2st/autodiff). A kind is the op, its
 attributes, the dtypes and the pattern of the shapes (which extents are equal, which are 1), and what is asked for. A
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dy2st import dtypes
-from dy2st.autodiff.forward import Given, Pusher, found_in
+from dy2st.autodiff.forward import Given, JetBuilder, found_in
 from dy2st.autodiff.residuals import BackwardBuilder
 from dy2st.autodiff.reverse import pull_back
 from dy2st.errors import AutodiffError
@@ -33,7 +33,7 @@ SMALL = 256  # elements
 
 
 class Ghost:
-    """What the pull-back of a linear op needs of an operand: its shape and dtype, not its elements."""
+    """What the VJP of a linear op needs of an operand: its shape and dtype, not its elements."""
 
     __slots__ = ("dtype", "shape")
 
@@ -68,7 +68,7 @@ _CACHE: dict[Any, OpDerivative] = {}
 def op_pullback(
     op: Op, attributes: dict[str, Any], operands: Sequence[Any], wanted: tuple[int, ...], seeded: tuple[int, ...]
 ) -> OpDerivative:
-    """Return the pull-back for a call on these operands (arrays, ghosts, numbers), from the results `seeded`."""
+    """Return the VJP for a call on these operands (arrays, ghosts, numbers), from the results `seeded`."""
     if is_templated(op):
         attributes = {"shape": tuple(-1 if e == -1 else None for e in attributes["shape"])}
     return _derived(_pulled, op, attributes, operands, wanted, seeded)
@@ -101,7 +101,7 @@ def _pulled(call: OpDerivation, wanted: tuple[int, ...], seeded: tuple[int, ...]
 
 def _pushed(call: OpDerivation, given: Given, order: int) -> OpDerivative:
     call.take_result_extents()
-    pusher = Pusher(call.builder, order, None)
+    pusher = JetBuilder(call.builder, order, None)
     entering: list[Value] = []
     for i, orders in given:
         entering += [call.builder.argument(call.arguments[i].type) for _ in orders]
@@ -113,7 +113,7 @@ def _pushed(call: OpDerivation, given: Given, order: int) -> OpDerivative:
 
 
 def is_templated(op: OpDef) -> bool:
-    """Say whether a pull-back needs the shape that an op had, not the one that it gave: one serves every target."""
+    """Return whether a VJP needs the shape that an op had, not the one that it gave: one serves every target."""
     return isinstance(op, (Reshape, Broadcast, SumTo))
 
 
@@ -153,7 +153,7 @@ class OpDerivation:
                 self.builder.rename(operation.results[0], numbers[extent])
 
     def take_result_extents(self) -> None:
-        """Let the extents of results that only the run tells come as numbers too."""
+        """Let the extents of results known only at run time come as numbers too."""
         seen = {e for a in self.arguments if isinstance(a.type, TensorType) for e in a.type.shape}
         for i, out in enumerate(self.outs):
             for axis, extent in enumerate(out.type.shape if isinstance(out.type, TensorType) else ()):

@@ -1,7 +1,7 @@
-"""Attributes that an object may lack: presence is a part of what the write log knows of an attribute.
+"""Attributes that an object may lack: presence is a part of what the side-effect log knows of an attribute.
 
-What the log has under ("attr", id, name) is a value, `Undefined` (there is none), or a variant whose tag 0 says that a
-run has come here without one. Where the instance has none, Python goes on to the class and to its `__getattr__`.
+What the log has under ("attr", id, name) is a value, `UnboundLocal` (there is none), or a variant whose tag 0 says that
+a run has come here without one. Where the instance has none, Python goes on to the class and to its `__getattr__`.
 """
 
 from __future__ import annotations
@@ -20,27 +20,29 @@ from dy2st.runtime.tracer.values.flatten import alternative
 from dy2st.runtime.tracer.values.object_attributes import attributes
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import Variant
 
 
 def may_be_absent(found: Any) -> bool:
-    """Say whether a run may come here without an attribute, of which the log has `found`."""
+    """Return whether a run may come here without an attribute, of which the log has `found`."""
     if isinstance(found, Variant):
         return len(found.alternatives) == 2 or bool(getattr(found.alternatives[0], "name", ""))
-    return isinstance(found, Undefined)
+    return isinstance(found, UnboundLocal)
 
 
 def is_present(trace: Trace, found: Any) -> Any:
-    """Return whether there is an attribute of which the log has `found`: a bool, symbolic where only the run tells."""
+    """Return whether there is an attribute of which the log has `found`: a bool, symbolic where it is known only at run
+    time.
+    """
     if not may_be_absent(found):
         return True
-    return not isinstance(found, Undefined) and Scalar(trace.emit("variant_tag", [found.value])) != 0
+    return not isinstance(found, UnboundLocal) and Scalar(trace.emit("variant_tag", [found.value])) != 0
 
 
 def present(trace: Trace, found: Any, absent: Callable[[], Any]) -> Any:
     """Return an attribute of which the log has `found`, or what `absent` gives where a run comes here without one."""
-    if isinstance(found, Undefined):
+    if isinstance(found, UnboundLocal):
         return absent()
     if not may_be_absent(found):
         return found
@@ -73,7 +75,7 @@ def class_attribute(kind: type, name: str) -> Any:
 
 
 def of_class_alone(obj: Any, name: str) -> bool:
-    """Say whether a class has an attribute, and an instance that has none of its own may get one beside it."""
+    """Return whether a class has an attribute, and an instance that has none of its own may get one beside it."""
     found = MISSING if isinstance(obj, type) else class_attribute(type(obj), name)
     return found is not MISSING and not hasattr(type(found), "__set__")
 

@@ -1,4 +1,4 @@
-"""Attributes and items in converted code: read through the write log, written into it."""
+"""Attributes and items in converted code: read through the side-effect log, written into it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from dy2st.runtime.tracer.values.object_attributes import attributes
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_iterable import list_item
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
@@ -54,8 +54,8 @@ def attr(trace: Trace, obj: Any, name: str, *default: Any) -> Any:
         if isinstance(obj, (Tensor, ModuleType)):
             trace.note_library(obj if isinstance(obj, ModuleType) else type(obj), name)
         return found
-    if id(obj) in trace.loans.parts:
-        trace.loans.read(obj)
+    if id(obj) in trace.borrows.parts:
+        trace.borrows.read(obj)
     if has_items_as_attributes(obj) and name in trace.content(obj):
         return item_of_kind(trace, obj, name)
     if name == "__dict__":
@@ -99,7 +99,7 @@ def attr(trace: Trace, obj: Any, name: str, *default: Any) -> Any:
 
 
 def has_attr(trace: Trace, obj: Any, name: str) -> Any:
-    """Return `hasattr(obj, name)`, symbolic where only the run tells."""
+    """Return `hasattr(obj, name)`, symbolic where it is known only at run time."""
     if isinstance(obj, Variant):
         return switch(trace, obj, lambda x: has_attr(trace, x, name))
     found = trace.log.get(("attr", id(obj), name))
@@ -117,8 +117,8 @@ def has_attr(trace: Trace, obj: Any, name: str) -> Any:
 
 
 def _is_plain(x: Any, name: str) -> bool:
-    """Say whether an attribute is the object's own affair: of built-in types, arrays, libraries, or a dunder name of a
-    class or function.
+    """Return whether an attribute is the object's own affair: of built-in types, arrays, libraries, or a dunder name of
+    a class or function.
     """
     if isinstance(x, ModuleType):
         return is_plain_module(x.__name__)
@@ -218,7 +218,7 @@ def _users_setattr(obj: Any) -> Callable[..., Any] | None:
 
 
 def _is_frozen(obj: Any) -> bool:
-    """Say whether an object is of a frozen dataclass."""
+    """Return whether an object is of a frozen dataclass."""
     made = getattr(type(obj), "__dataclass_params__", None)
     return made is not None and made.frozen
 
@@ -255,7 +255,7 @@ def del_plain_attr(trace: Trace, obj: Any, name: str) -> None:
         attr(trace, obj, name)
     elif may_be_absent(found):
         present(trace, found, lambda: lacking(obj, name))
-    trace.log_attribute(obj, name, Undefined(name))
+    trace.log_attribute(obj, name, UnboundLocal(name))
 
 
 def item(trace: Trace, obj: Any, key: Any) -> Any:
@@ -281,7 +281,7 @@ def item_of_kind(trace: Trace, obj: Any, key: Any) -> Any:
             made: list[Any] = []
             trace.store(made, list_slice(trace, content, key))
             if holds_objects(content.element):
-                trace.loans.share(obj, made)
+                trace.borrows.share(obj, made)
             return made
         return list_item(trace, content, key, None if content is obj else obj)
     if (own := users_method(trace, content, "__getitem__")) is not None and not isinstance(obj, CONTAINERS):
@@ -291,7 +291,7 @@ def item_of_kind(trace: Trace, obj: Any, key: Any) -> Any:
     if type(content) in (list, tuple, str, range) and (own := users_dunder(type(key), "__index__")) is not None:
         key = trace.callable(own)(key)
     if isinstance(key, Scalar) and isinstance(content, (list, tuple)):
-        if any(map(trace.loans.has_parts, content)):
+        if any(map(trace.borrows.has_parts, content)):
             return at_position(trace, key, content)
         return list_item(trace, as_symbolic(trace, list(content)), key)
     if is_open(key) and isinstance(content, dict):

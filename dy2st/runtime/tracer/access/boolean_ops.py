@@ -18,14 +18,14 @@ from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import (
+    AbstractValue,
     Const,
     NewList,
     NewObject,
     Number,
-    Template,
     TensorLike,
+    abstract_value_of,
     holds_objects,
-    template_of,
 )
 from dy2st.runtime.tracer.values.container_classes import own_method
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable, iterable_of, sequence_of
@@ -119,7 +119,7 @@ def compare_one(trace: Trace, a: Any, op: str, b: Any) -> Any:
 
 
 def _equal_items(trace: Trace, a: Any, b: Any, negate: bool) -> Any:
-    """Return what `a == b` (or `!=`) gives of two lists or tuples: of shapes, numbers that only the run tells."""
+    """Return what `a == b` (or `!=`) gives of two lists or tuples: of shapes, numbers known only at run time."""
     mine, others = trace.content(a), trace.content(b)
     if SymbolicList in (type(mine), type(others)):
         equal = _equal_lists(trace, a, b)
@@ -138,7 +138,7 @@ def _equal_items(trace: Trace, a: Any, b: Any, negate: bool) -> Any:
 
 
 def _equal_lists(trace: Trace, a: Any, b: Any) -> Any:
-    """Return what `a == b` gives of two lists of which one has a length that only the run tells."""
+    """Return what `a == b` gives of two lists of which one has a length known only at run time."""
     first, second = sequence_of(trace, a), sequence_of(trace, b)
     if second.must_roll:
         first, second = second, first
@@ -189,9 +189,9 @@ def _is_same_variant(trace: Trace, a: Variant, b: Any, negate: bool) -> Any:
     return not_(trace, found) if negate else found
 
 
-def _refuse_alternative(trace: Trace, a: Variant, t: Template, b: Any) -> None:
+def _refuse_alternative(trace: Trace, a: Variant, t: AbstractValue, b: Any) -> None:
     """Raise where `b` may be what a variant holds by value."""
-    others = b.alternatives if isinstance(b, Variant) else (template_of(trace, b),)
+    others = b.alternatives if isinstance(b, Variant) else (abstract_value_of(trace, b),)
     kind = t.kind if isinstance(t, (NewObject, NewList)) else None
     for other in others:
         if t.is_like(other) and (holds_objects(t) or isinstance(t, TensorLike)):
@@ -201,10 +201,10 @@ def _refuse_alternative(trace: Trace, a: Variant, t: Template, b: Any) -> None:
 
 
 def _refuse_unknown(trace: Trace, a: Any, b: Any) -> None:
-    """Raise NeedsPythonValue where only the run will tell whether two things are one."""
-    loans, aliases = trace.loans.parts, trace.aliases
+    """Raise NeedsPythonValue where it is known only at run time whether two things are one."""
+    borrows, aliases = trace.borrows.parts, trace.aliases
     a, b = root(a), root(b)
-    if id(a) in loans or id(b) in loans or any(x is b for x in aliases.groups.get(id(a), ())) or (
+    if id(a) in borrows or id(b) in borrows or any(x is b for x in aliases.groups.get(id(a), ())) or (
         isinstance(a, Tensor) and isinstance(b, Tensor) and (aliases.is_held(a) or aliases.is_held(b))
     ):  # fmt: skip
         raise needs_value("only the run will tell whether two things are one", "compare what they hold")
@@ -249,5 +249,5 @@ def in_(trace: Trace, a: Any, container: Any, negate: bool) -> Any:
 
 
 def _meets_symbols(trace: Trace, x: Any) -> bool:
-    """Say whether only converted code compares `x`: a value of the run, or an object that the user compares."""
+    """Return whether only converted code compares `x`: a value of the run, or an object that the user compares."""
     return trace.is_symbolic(x) or (is_plain_object(x) and users_dunder(type(x), "__eq__") is not None)

@@ -138,7 +138,7 @@ def compared(trace: Trace, sign: str, a: Any, b: Any) -> Any:
 
 
 def _are_alike(a: Any, b: Any) -> bool:
-    """Say whether two objects are of one dataclass that compares them by their fields."""
+    """Return whether two objects are of one dataclass that compares them by their fields."""
     made = getattr(type(a), "__dataclass_params__", None)
     return type(a) is type(b) and made is not None and made.eq and users_dunder(type(a), "__eq__") is None
 

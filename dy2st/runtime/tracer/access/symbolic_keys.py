@@ -1,4 +1,4 @@
-"""Keys of dicts and sets that only the run will tell: each key that it may be is tried in turn.
+"""Keys of dicts and sets known only at run time: each key that it may be is tried in turn.
 
 A key that may be new would make a container with keys that nobody knows, so it is written only where a read before it,
 on the same path, has found it.
@@ -18,7 +18,7 @@ from dy2st.runtime.tracer.values.union import Variant
 
 
 def is_open(key: Any) -> bool:
-    """Say whether only the run will tell what a key is."""
+    """Return whether it is known only at run time what a key is."""
     return isinstance(key, (Variant, Scalar)) or (type(key) is tuple and any(map(is_open, key)))
 
 
@@ -96,12 +96,12 @@ def lacks(key: Any) -> Callable[[], Any]:
 
 
 def is_among(trace: Trace, key: Any, container: Iterable[Any]) -> Any:
-    """Say whether `key in container`."""
+    """Return whether `key in container`."""
     return with_key(trace, key, container, lambda k: k in container, lambda: False)
 
 
 def symbolic_key(key: Scalar, container: Any) -> NeedsPythonValue:
-    """Return the error for a key that only the run will tell and that may be new."""
+    """Return the error for a key known only at run time and that may be new."""
     return needs_value(
         f"a symbolic {key.kind} was used as a new key of a {type(container).__name__}",
         "use a list or a tensor, which take such an index; the keys of a dict are known while tracing",

@@ -1,4 +1,4 @@
-"""Methods of lists whose length only the run will tell."""
+"""Methods of lists whose length is known only at run time."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.ir.types import matches
 from dy2st.runtime.tracer.effects.container_state import Spliced
-from dy2st.runtime.tracer.effects.escape_analysis import made_template
+from dy2st.runtime.tracer.effects.escape_analysis import made_aval
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import ListOf, OneOf, Template, general, packed
+from dy2st.runtime.tracer.values.abstract import AbstractValue, ListOf, OneOf, general, packed
 from dy2st.runtime.tracer.values.flatten import pack, unpack
-from dy2st.runtime.tracer.values.join import meet, place, same_form
+from dy2st.runtime.tracer.values.join import join_values, place, same_form
 from dy2st.runtime.tracer.values.union import SymbolicList
 
 
 def as_symbolic(trace: Trace, items: list[Any], more: Any = None) -> SymbolicList:
-    """Return the items of a Python list as a list value; all must fit one template."""
+    """Return the items of a Python list as a list value; all must fit one abstract value."""
     if not items and more is None:
         raise IndexError("list index out of range")
     elements = [*items, *([] if more is None else [more])]
-    element = element_template(trace, elements[0])
+    element = element_aval(trace, elements[0])
     for other in elements[1:]:
-        element = meet(element, element_template(trace, other), trace)
+        element = join_values(element, element_aval(trace, other), trace)
     element = general(element)
     values = [pack(trace, x, element) for x in items]
     return SymbolicList(trace.emit("list_new", values, {"type": ListOf(element).types()[0]}), element)
 
 
-def element_template(trace: Trace, x: Any) -> Template:
-    """Return the template of an element: containers and objects are in such a list by value, from now on."""
+def element_aval(trace: Trace, x: Any) -> AbstractValue:
+    """Return the abstract value of an element: containers and objects are in such a list by value, from now on."""
     trace.lend(x)
-    return made_template(trace, x, trace.made.once(trace.root))
+    return made_aval(trace, x, trace.made.once(trace.root))
 
 
 def widened(trace: Trace, items: SymbolicList, element: Any) -> SymbolicList:
     """Return the list with elements that also fit `element`: a tensor of another extent, or one of several things."""
-    return fitted(trace, items, general(meet(items.element, element, trace)))
+    return fitted(trace, items, general(join_values(items.element, element, trace)))
 
 
-def fitted(trace: Trace, items: SymbolicList, met: Template) -> SymbolicList:
-    """Return the list with elements as a template says that fits them all."""
+def fitted(trace: Trace, items: SymbolicList, met: AbstractValue) -> SymbolicList:
+    """Return the list with elements as an abstract value says that fits them all."""
     if met == items.element:
         return items
     tags, wrap = _retagged(items.element, met)
@@ -60,7 +60,7 @@ def fitted(trace: Trace, items: SymbolicList, met: Template) -> SymbolicList:
     return SymbolicList(made, met)
 
 
-def _retagged(old: Template, new: Template) -> tuple[tuple[int, ...], bool]:
+def _retagged(old: AbstractValue, new: AbstractValue) -> tuple[tuple[int, ...], bool]:
     if not isinstance(new, OneOf):
         return (), False
     if isinstance(old, OneOf):
@@ -69,7 +69,7 @@ def _retagged(old: Template, new: Template) -> tuple[tuple[int, ...], bool]:
 
 
 def _append(trace: Trace, items: SymbolicList, x: Any) -> tuple[SymbolicList, Any]:
-    items = widened(trace, items, element_template(trace, x))
+    items = widened(trace, items, element_aval(trace, x))
     value = trace.emit("list_append", [items.value, pack(trace, x, items.element)])
     return SymbolicList(value, items.element), None
 
@@ -86,7 +86,7 @@ def _extend(trace: Trace, items: SymbolicList, more: Any) -> tuple[SymbolicList,
 
 
 def _insert(trace: Trace, items: SymbolicList, i: Any, x: Any) -> tuple[SymbolicList, Any]:
-    items = widened(trace, items, element_template(trace, x))
+    items = widened(trace, items, element_aval(trace, x))
     at, _ = bounds(trace, items, i, None)
     value = trace.emit("list_insert", [items.value, at, pack(trace, x, items.element)])
     return SymbolicList(value, items.element), None
@@ -95,7 +95,7 @@ def _insert(trace: Trace, items: SymbolicList, i: Any, x: Any) -> tuple[Symbolic
 def _set(trace: Trace, items: SymbolicList, i: Any, x: Any) -> tuple[SymbolicList, Any]:
     if isinstance(i, slice):
         return _set_slice(trace, items, i, x), None
-    items = widened(trace, items, element_template(trace, x))
+    items = widened(trace, items, element_aval(trace, x))
     operands = [items.value, trace.scalar(i), pack(trace, x, items.element)]
     return SymbolicList(trace.emit("list_set", operands), items.element), None
 

@@ -1,4 +1,6 @@
-"""Changes of a list whose length only the run tells, with what is known of the places of its elements (loans)."""
+"""Changes of a list whose length is known only at run time, with what is known of the places of its elements
+(borrows).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ def change(trace: Trace, obj: Any, content: SymbolicList, name: str, *args: Any)
     """Do a method of a list (or `__setitem__`) whose content is `content`; return what it gives."""
     if name != "__setitem__" or not holds_objects(content.element):  # loops read what is inside of elements as it is
         trace.changes[id(obj)] += 1
-    with trace.loans.storing():
+    with trace.borrows.storing():
         return _change(trace, obj, content, name, *args)
 
 
@@ -33,32 +35,32 @@ def _change(trace: Trace, obj: Any, content: SymbolicList, name: str, *args: Any
 
 def _add(trace: Trace, obj: Any, content: SymbolicList, name: str, more: Any) -> None:
     """Do `append` or `extend`: the elements that are there keep their places."""
-    loans, added = trace.loans, trace.content(more)
+    borrows, added = trace.borrows, trace.content(more)
     if name == "extend" and not isinstance(added, SymbolicList):
         more = added = list(trace.iterate(more))
     changed, _ = LIST_METHODS[name](trace, content, more)
-    with loans.keeping():
+    with borrows.keeping():
         trace.store(obj, changed)
-    loans.appended(obj)
+    borrows.appended(obj)
     if name == "extend" and isinstance(added, SymbolicList):
         if holds_objects(added.element):
-            loans.share(obj, more)
+            borrows.share(obj, more)
         return
     for i, x in enumerate(added if name == "extend" else [more]):
-        if loans.has_parts(x):
-            loans.put(obj, Scalar(trace.emit("list_len", [content.value])) + i, x)
+        if borrows.has_parts(x):
+            borrows.put(obj, Scalar(trace.emit("list_len", [content.value])) + i, x)
 
 
 def _set_element(trace: Trace, obj: Any, content: SymbolicList, key: Any, value: Any) -> None:
-    loans = trace.loans
+    borrows = trace.borrows
     changed, _ = LIST_METHODS["__setitem__"](trace, content, key, value)
-    if loans.is_at(obj, key, value):  # `items[i] += more`: the list that stands there
+    if borrows.is_at(obj, key, value):  # `items[i] += more`: the list that stands there
         return
-    lends = loans.has_parts(value) or loans.lends(obj)
+    lends = borrows.has_parts(value) or borrows.lends(obj)
     place = key if isinstance(key, int) and key >= 0 else None
-    loans.moved(obj, place)
-    with loans.keeping():
+    borrows.moved(obj, place)
+    with borrows.keeping():
         trace.store(obj, changed)
     if lends:
         at = key if place is not None else Scalar(trace.emit("list_index", [content.value, trace.scalar(key)]))
-        loans.put(obj, at, value)
+        borrows.put(obj, at, value)

@@ -41,7 +41,7 @@ from dy2st.runtime.tracer.control_flow.conditional import by_alternative, switch
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.loops.generators import Pushed, quantified
+from dy2st.runtime.tracer.loops.generators import PushIterator, quantified
 from dy2st.runtime.tracer.loops.loop_statement import fold
 from dy2st.runtime.tracer.values.container_classes import own_method
 from dy2st.runtime.tracer.values.sentinels import MISSING
@@ -56,7 +56,7 @@ def print_(trace: Trace, *values: Any, sep: str | None = " ", end: str | None = 
     """Print when the Program runs."""
     if file is not None and file is not sys.stdout:
         raise needs_value("print(file=...) inside a Program", "print without `file`, or return the value and print it")
-    template: list[Part] = []
+    aval: list[Part] = []
     operands: list[Value] = []
     variant = next((i for i, x in enumerate(values) if isinstance(x, Variant)), None)
     if variant is not None:
@@ -65,9 +65,9 @@ def print_(trace: Trace, *values: Any, sep: str | None = " ", end: str | None = 
         return
     for x in values:
         part, more = text_part(trace, x)
-        template.append(part)
+        aval.append(part)
         operands += more
-    attributes = {"template": tuple(template), "sep": " " if sep is None else sep, "end": "\n" if end is None else end}
+    attributes = {"template": tuple(aval), "sep": " " if sep is None else sep, "end": "\n" if end is None else end}
     trace.emit("print", operands, attributes)
 
 
@@ -168,7 +168,7 @@ def sum_(trace: Trace, items: Any, start: Any = 0) -> Any:
 def any_(trace: Trace, items: Any) -> Any:
     """Return `any(...)`."""
     items = iterated(trace, items)
-    if isinstance(items, Pushed):
+    if isinstance(items, PushIterator):
         return quantified(trace, items, bool_, False)
     if isinstance(items, Variant):
         return switch(trace, items, lambda x: any_(trace, x))
@@ -181,7 +181,7 @@ def any_(trace: Trace, items: Any) -> Any:
 def all_(trace: Trace, items: Any) -> Any:
     """Return `all(...)`."""
     items = iterated(trace, items)
-    if isinstance(items, Pushed):
+    if isinstance(items, PushIterator):
         return quantified(trace, items, bool_, True)
     if isinstance(items, Variant):
         return switch(trace, items, lambda x: all_(trace, x))
@@ -192,7 +192,7 @@ def all_(trace: Trace, items: Any) -> Any:
 
 
 def _of_unknown_length(trace: Trace, items: Any, every: bool) -> Any:
-    """Return `all(items)` or `any(items)` where only the run will tell how many there are."""
+    """Return `all(items)` or `any(items)` where it is known only at run time how many there are."""
     content = trace.content(items)
     if isinstance(content, Tensor) and content.ndim == 1:
         true = content if content.dtype.is_bool else content != 0
@@ -257,7 +257,7 @@ def delattr_(trace: Trace, obj: Any, name: Any) -> None:
 
 
 def hash_(trace: Trace, x: Any) -> int:
-    """Return `hash(x)` of a Python value; of a number that only the run will tell it cannot be known."""
+    """Return `hash(x)` of a Python value; of a number known only at run time it cannot be known."""
     if isinstance(x, (Scalar, Variant)):
         raise needs_value("the hash of a value that only the run will tell was needed")
     return hash(x)
@@ -273,7 +273,7 @@ def _over_list(convert: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(trace: Trace, *args: Any, **keywords: Any) -> Any:
         first = iterated(trace, args[0]) if args else None
-        if isinstance(first, Pushed):
+        if isinstance(first, PushIterator):
             args = (list_(trace, first), *args[1:])
         elif args and first is not args[0]:
             args = (first, *args[1:])

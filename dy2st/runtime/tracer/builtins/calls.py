@@ -37,7 +37,7 @@ from dy2st.runtime.tracer.values.object_attributes import put_attribute, slots_o
 from dy2st.runtime.tracer.values.symbolic_iterator import made_here
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import Variant
 
 _OF_OBJECT = {"__setattr__": set_as_object, "__delattr__": del_plain_attr}
@@ -92,7 +92,7 @@ def _new_manager(trace: Trace, of: Callable[..., Any], *args: Any, **keywords: A
 
 
 def convertible(f: Any) -> bool:
-    """Say whether `f` is a function of the user's, or one of Python's classes that are there to be derived from."""
+    """Return whether `f` is a function of the user's, or one of Python's classes that are there to be derived from."""
     if not isinstance(f, types.FunctionType) or getattr(f, "__dy2st_not_to_static__", False):
         return False
     if f.__module__ in ("collections", "collections.abc"):
@@ -235,7 +235,7 @@ def _each_choice(trace: Trace, number: Scalar, choices: Sequence[Any], use: Call
 
 
 def is_users_class(f: type) -> bool:
-    """Say whether a class was written by the user."""
+    """Return whether a class was written by the user."""
     return not is_plain_module(f.__module__) and f.__module__ != "builtins"
 
 
@@ -265,7 +265,7 @@ def _construct(trace: Trace, kind: type[Any], args: Any, keywords: dict[str, Any
     left = trace.log.take_attributes(made)
     if left:
         for name, x in left.items():
-            if not isinstance(x, Undefined):
+            if not isinstance(x, UnboundLocal):
                 put_attribute(made, name, x)
     if is_plain_object(made) or is_of_users_class(made):
         trace.made.note(made, trace.builder)
@@ -273,7 +273,7 @@ def _construct(trace: Trace, kind: type[Any], args: Any, keywords: dict[str, Any
 
 
 def _is_made_by_init(kind: type[Any]) -> bool:
-    """Say whether a new instance is an empty object and what the `__init__` that the user wrote does with it."""
+    """Return whether a new instance is an empty object and what the `__init__` that the user wrote does with it."""
     is_container = issubclass(kind, CONTAINERS)
     return (
         kind.__new__ is (library_kind(kind) if is_container else object).__new__

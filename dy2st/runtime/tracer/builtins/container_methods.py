@@ -21,7 +21,7 @@ from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Spliced, refuse_spliced
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.loops.generators import Pushed
+from dy2st.runtime.tracer.loops.generators import PushIterator
 from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.container_classes import (
     OF_C,
@@ -61,7 +61,7 @@ def _of_kind(name: str) -> Callable[..., Any]:
         content = trace.content(x)
         trace.store(made, content)
         if isinstance(content, SymbolicList) and holds_objects(content.element):
-            trace.loans.share(x, made)
+            trace.borrows.share(x, made)
         return use(trace, made, *args)
 
     return use
@@ -164,7 +164,7 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
     if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:
         again = functools.partial(_container_method, trace, obj, name, kind)
         return _with_open_key(trace, obj, name, again, *args)
-    if args and isinstance(args[0], Pushed) and name in ("extend", "update"):
+    if args and isinstance(args[0], PushIterator) and name in ("extend", "update"):
         args = (trace.callable(list)(args[0]), *args[1:])
     if name == "sort":
         trace.changes[id(obj)] += 1
@@ -219,7 +219,7 @@ _KEYED = ("get", "pop", "setdefault", "add", "discard", "remove", "move_to_end")
 
 
 def _with_open_key(trace: Trace, obj: Any, name: str, again: Callable[..., Any], key: Any, *more: Any) -> Any:
-    """Return what a method gives for a key that only the run will tell."""
+    """Return what a method gives for a key known only at run time."""
     otherwise: Callable[[], Any] | None = lacks(key)
     if name in ("get", "discard") or (name == "pop" and more):
         otherwise = lambda: more[0] if more else None  # noqa: E731 (one of three)
@@ -237,7 +237,7 @@ def extend(trace: Trace, target: Any, more: Any) -> None:
     made = joined_items(trace, [*content, Spliced(trace.content(more))])
     trace.store(target, made)
     if holds_objects(made.element):
-        trace.loans.share(target, more)
+        trace.borrows.share(target, more)
 
 
 def _append_outside(trace: Trace, obj: Any, name: str, args: Any) -> None:

@@ -1,6 +1,6 @@
 """The `__init__` that a dataclass wrote: there is no source to convert, so it is done field by field.
 
-self.v = v                          as the user's code would: through `__setattr__`, properties, the write log
+self.v = v                          as the user's code would: through `__setattr__`, properties, the side-effect log
 self.tags = factory()               a converted call, as is that of
 self.__post_init__(*init_vars)
 """
@@ -17,7 +17,7 @@ from dy2st.runtime.tracer.effects.trace import Trace
 
 
 def is_of_dataclass(f: FunctionType) -> bool:
-    """Say whether a function is the `__init__` that a dataclass wrote."""
+    """Return whether a function is the `__init__` that a dataclass wrote."""
     return f.__code__.co_qualname == "__create_fn__.<locals>.__init__"
 
 

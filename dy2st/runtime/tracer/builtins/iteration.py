@@ -14,9 +14,9 @@ from dy2st.runtime.tracer.access.attributes_items import users_method
 from dy2st.runtime.tracer.builtins.container_methods import method
 from dy2st.runtime.tracer.control_flow.conditional import if_, switch
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.loops.generators import Pushed, beside, chosen, numbered
+from dy2st.runtime.tracer.loops.generators import PushIterator, beside, chosen, numbered
 from dy2st.runtime.tracer.loops.loop_statement import for_
-from dy2st.runtime.tracer.values.abstract import ListOf, Template, holds_objects
+from dy2st.runtime.tracer.values.abstract import AbstractValue, ListOf, holds_objects
 from dy2st.runtime.tracer.values.symbolic_iterable import (
     SymbolicIterable,
     derived,
@@ -36,7 +36,7 @@ PYTHON_DATA = (list, tuple, dict, set, str, bytes)
 
 
 def must_roll(trace: Trace, x: Any) -> bool:
-    """Say whether only the run will tell how many items there are."""
+    """Return whether it is known only at run time how many items there are."""
     found = iterable_of(trace, x)
     return found is not None and found.must_roll
 
@@ -44,7 +44,7 @@ def must_roll(trace: Trace, x: Any) -> bool:
 # ---- iterators -----------------------------------------------------------------------------------------------------
 def iter_(trace: Trace, x: Any, *sentinel: Any) -> Any:
     """Return `iter(x)`; how far it has come is known to the trace."""
-    if sentinel or isinstance(x, (TracedIterator, Pushed)):
+    if sentinel or isinstance(x, (TracedIterator, PushIterator)):
         return iter(x, *sentinel)
     if isinstance(x, Variant):
         return switch(trace, x, lambda y: iter_(trace, y))
@@ -66,7 +66,7 @@ def next_(trace: Trace, x: Any, *default: Any) -> Any:
         return next_item(trace, x, *default)
     if (own := users_method(trace, x, "__next__")) is not None:
         return _next_of_users(own, default)
-    if isinstance(x, Pushed):
+    if isinstance(x, PushIterator):
         return next(x, *default)
     refuse_outside(trace.external, x)
     check_moved(trace, x)
@@ -118,7 +118,7 @@ def list_(trace: Trace, *items: Any) -> Any:
     if not items:
         return []
     items = (iterated(trace, items[0]),)
-    if isinstance(items[0], Pushed):
+    if isinstance(items[0], PushIterator):
         return collected(trace, items[0])
     if isinstance(items[0], Variant):
         return switch(trace, items[0], lambda x: list_(trace, x))
@@ -128,12 +128,12 @@ def list_(trace: Trace, *items: Any) -> Any:
     made: list[Any] = []
     trace.store(made, content)
     if holds_objects(content.element):
-        trace.loans.share(items[0], made)
+        trace.borrows.share(items[0], made)
     return made
 
 
-def rebuilt(trace: Trace, items: SymbolicList, element: Template) -> SymbolicList:
-    """Return a list of unknown length with the same elements, each seen as another template."""
+def rebuilt(trace: Trace, items: SymbolicList, element: AbstractValue) -> SymbolicList:
+    """Return a list of unknown length with the same elements, each seen as another abstract value."""
     if trace.rebuilding >= MOST_REBUILT:  # each level is traced some times for every time of the one around it
         what = f"lists inside of each other, {MOST_REBUILT} deep, hold what differs between two paths"
         raise error_here(StructureError, what, "keep them apart, or let both paths hold the same")
@@ -144,7 +144,7 @@ def rebuilt(trace: Trace, items: SymbolicList, element: Template) -> SymbolicLis
         trace.rebuilding -= 1
 
 
-def _rebuilt(trace: Trace, items: SymbolicList, element: Template) -> SymbolicList:
+def _rebuilt(trace: Trace, items: SymbolicList, element: AbstractValue) -> SymbolicList:
     made: list[Any] = []
     trace.store(made, SymbolicList(trace.emit("list_new", [], {"type": ListOf(element).types()[0]}), element))
     append = method(trace, made, "append")
@@ -162,7 +162,7 @@ def tuple_(trace: Trace, *items: Any) -> Any:
 def enumerate_(trace: Trace, iterable: Any, start: Any = 0) -> Any:
     """Return `enumerate(...)`."""
     iterable = iterated(trace, iterable)
-    if isinstance(iterable, Pushed):
+    if isinstance(iterable, PushIterator):
         return numbered(trace, iterable, start)
     return symbolic_enumerate(trace, iterable, start)
 
@@ -170,7 +170,7 @@ def enumerate_(trace: Trace, iterable: Any, start: Any = 0) -> Any:
 def zip_(trace: Trace, *iterables: Any, strict: bool = False) -> Any:
     """Return `zip(...)`; a generator goes ahead of what has a length."""
     iterables = tuple(iterated(trace, x) for x in iterables)
-    pushed = [i for i, x in enumerate(iterables) if isinstance(x, Pushed)]
+    pushed = [i for i, x in enumerate(iterables) if isinstance(x, PushIterator)]
     if len(pushed) != 1 or strict or any(_is_pulled(trace, x) for x in iterables):
         return symbolic_zip(trace, *iterables, strict=strict)
     (at,) = pushed
@@ -187,21 +187,21 @@ def zip_(trace: Trace, *iterables: Any, strict: bool = False) -> Any:
         return (*rest[:at], item, *rest[at:])
 
     def own() -> Iterator[Any]:
-        return zip(*(x if isinstance(x, Pushed) else trace.iterate(x) for x in iterables), strict=False)
+        return zip(*(x if isinstance(x, PushIterator) else trace.iterate(x) for x in iterables), strict=False)
 
     return beside(trace, iterables[at], ahead, length, row, own)
 
 
 def _is_pulled(trace: Trace, x: Any) -> bool:
-    """Say whether only Python goes through an iterator."""
-    return isinstance(x, Iterator) and not isinstance(x, Pushed) and iterable_of(trace, x) is None
+    """Return whether only Python goes through an iterator."""
+    return isinstance(x, Iterator) and not isinstance(x, PushIterator) and iterable_of(trace, x) is None
 
 
 def map_(trace: Trace, f: Callable[..., Any], *iterables: Any) -> Any:
     """Return `map(...)` of a converted function."""
     call = trace.callable(f)
     iterables = tuple(iterated(trace, x) for x in iterables)
-    if len(iterables) == 1 and isinstance(iterables[0], Pushed):
+    if len(iterables) == 1 and isinstance(iterables[0], PushIterator):
         return iterables[0].each(lambda item, consumer: consumer(call(item)), lambda: map(call, iterables[0]))
     if not any(must_roll(trace, x) for x in iterables):
         return map(call, *(trace.iterate(x) for x in iterables))
@@ -215,9 +215,11 @@ def map_(trace: Trace, f: Callable[..., Any], *iterables: Any) -> Any:
 
 
 def filter_(trace: Trace, f: Callable[..., Any] | None, items: Any) -> Any:
-    """Return `filter(...)` of a converted function; the items are chosen at once where only the run will tell which."""
+    """Return `filter(...)` of a converted function; the items are chosen at once where it is known only at run time
+    which.
+    """
     keep, items = trace.callable(f) if f is not None else None, iterated(trace, items)
-    if isinstance(items, Pushed):
+    if isinstance(items, PushIterator):
         return chosen(trace, items, keep or (lambda x: x), lambda: filter(keep, items))
     if iterable_of(trace, items) is None and not isinstance(items, PYTHON_DATA):
         return filter(keep, trace.iterate(items))

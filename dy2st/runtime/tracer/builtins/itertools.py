@@ -18,7 +18,7 @@ from dy2st.runtime.tracer.builtins import itertools_source as forms
 from dy2st.runtime.tracer.builtins.iteration import iter_, iterated, list_, must_roll
 from dy2st.runtime.tracer.control_flow.recursion import call_function
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.loops.generators import Pushed
+from dy2st.runtime.tracer.loops.generators import PushIterator
 from dy2st.runtime.tracer.values.symbolic_iterable import (
     SymbolicIterable,
     derived,
@@ -32,8 +32,8 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 
 
 def _of_the_run(trace: Trace, *iterables: Any) -> bool:
-    """Say whether only the run will tell what an iterable gives."""
-    return any(isinstance(x, Pushed) or must_roll(trace, x) for x in iterables)
+    """Return whether it is known only at run time what an iterable gives."""
+    return any(isinstance(x, PushIterator) or must_roll(trace, x) for x in iterables)
 
 
 def _own(trace: Trace, f: Callable[..., Any], *iterables: Any, **keywords: Any) -> Iterator[Any]:
@@ -48,7 +48,7 @@ def _endless(trace: Trace, get: Callable[[Any], Any]) -> TracedIterator:
 
 def _part(trace: Trace, x: Any) -> Callable[[], SymbolicIterable]:
     """Return what gives the items of something that has places, or is gone through more than once."""
-    if isinstance(x, Pushed):
+    if isinstance(x, PushIterator):
         x = list_(trace, x)
     return handed_over(trace, python_data(trace, x) if iterable_of(trace, x) is None else x)
 
@@ -72,8 +72,8 @@ def repeat_(trace: Trace, x: Any, times: Any = None) -> Any:
     if not trace.is_symbolic(times):
         made = SymbolicIterable(max(operator.index(times), 0), lambda i: x, False)
         return TracedIterator(trace, lambda: made)
-    turns = Scalar(trace.emit("scalar_max", [trace.scalar(times), trace.scalar(0)]))
-    made = SymbolicIterable(turns, lambda i: x, True)
+    iterations = Scalar(trace.emit("scalar_max", [trace.scalar(times), trace.scalar(0)]))
+    made = SymbolicIterable(iterations, lambda i: x, True)
     return TracedIterator(trace, lambda: made)
 
 
@@ -107,7 +107,7 @@ def islice_(trace: Trace, items: Any, *bounds: Any) -> Any:
         if trace.is_symbolic(bound):
             trace.if_exp(bound < least, lambda least=least: _refuse_bound(wrong, least), lambda: None)
     itertools.islice((), *(1 if trace.is_symbolic(b) else b for b in bounds))  # refuses other numbers
-    if isinstance(items, Pushed):
+    if isinstance(items, PushIterator):
         return call_function(trace, forms.islice, items, start, stop, step)
     part = _part(trace, items)
     if stop is None and part().length is ENDLESS:
@@ -115,10 +115,10 @@ def islice_(trace: Trace, items: Any, *bounds: Any) -> Any:
 
     def some(found: SymbolicIterable) -> tuple[Any, Callable[[Any], Any]]:
         end = found.length if stop is None else smallest(trace, [found.length, stop])
-        turns = -((start - end) // step)
-        if isinstance(turns, int):
-            return max(turns, 0), lambda i: found.get(start + i * step)
-        least = Scalar(trace.emit("scalar_max", [trace.scalar(turns), trace.scalar(0)]))
+        iterations = -((start - end) // step)
+        if isinstance(iterations, int):
+            return max(iterations, 0), lambda i: found.get(start + i * step)
+        least = Scalar(trace.emit("scalar_max", [trace.scalar(iterations), trace.scalar(0)]))
         return least, lambda i: found.get(start + i * step)
 
     if part().must_roll or symbolic:
@@ -140,12 +140,12 @@ def pairwise_(trace: Trace, items: Any) -> Any:
     items = iterated(trace, items)
     if not _of_the_run(trace, items):
         return _own(trace, itertools.pairwise, items)
-    if isinstance(items, Pushed):
+    if isinstance(items, PushIterator):
         return call_function(trace, forms.pairwise, items)
 
     def pairs(found: SymbolicIterable) -> tuple[Any, Callable[[Any], Any]]:
-        turns = Scalar(trace.emit("scalar_max", [trace.scalar(found.length - 1), trace.scalar(0)]))
-        return turns, lambda i: (found.get(i), found.get(i + 1))
+        iterations = Scalar(trace.emit("scalar_max", [trace.scalar(found.length - 1), trace.scalar(0)]))
+        return iterations, lambda i: (found.get(i), found.get(i + 1))
 
     return derived(trace, [_part(trace, items)], pairs)
 
@@ -156,9 +156,9 @@ def product_(trace: Trace, *iterables: Any, repeat: int = 1) -> Any:
     if not _of_the_run(trace, *iterables):
         return _own(trace, itertools.product, *iterables, repeat=repeat)
     pools = [_part(trace, x)() for x in iterables] * repeat
-    turns = trace.as_scalar(1)
+    iterations = trace.as_scalar(1)
     for pool in pools:
-        turns = turns * pool.length
+        iterations = iterations * pool.length
 
     def row(i: Any) -> tuple[Any, ...]:
         made: list[Any] = []
@@ -167,24 +167,24 @@ def product_(trace: Trace, *iterables: Any, repeat: int = 1) -> Any:
             i = i // pool.length
         return pools[0].get(i), *reversed(made)
 
-    made_once = SymbolicIterable(turns, row, True)
+    made_once = SymbolicIterable(iterations, row, True)
     return TracedIterator(trace, lambda: made_once)
 
 
 def zip_longest_(trace: Trace, *iterables: Any, fillvalue: Any = None) -> Any:
     """Return `zip_longest(...)`."""
     iterables = tuple(iterated(trace, x) for x in iterables)
-    if not _of_the_run(trace, *iterables) or any(isinstance(x, Pushed) for x in iterables):
+    if not _of_the_run(trace, *iterables) or any(isinstance(x, PushIterator) for x in iterables):
         return _own(trace, itertools.zip_longest, *iterables, fillvalue=fillvalue)
 
     def item(items: SymbolicIterable, i: Any) -> Any:
         return trace.if_exp(trace.as_scalar(i) < items.length, lambda: items.get(i), lambda: fillvalue)
 
     def rows(*found: SymbolicIterable) -> tuple[Any, Callable[[Any], Any]]:
-        turns = trace.as_scalar(0)
+        iterations = trace.as_scalar(0)
         for items in found:
-            turns = Scalar(trace.emit("scalar_max", [turns.value, trace.scalar(items.length)]))
-        return turns, lambda i: tuple(item(items, i) for items in found)
+            iterations = Scalar(trace.emit("scalar_max", [iterations.value, trace.scalar(items.length)]))
+        return iterations, lambda i: tuple(item(items, i) for items in found)
 
     return derived(trace, [_part(trace, x) for x in iterables], rows)
 
@@ -192,7 +192,7 @@ def zip_longest_(trace: Trace, *iterables: Any, fillvalue: Any = None) -> Any:
 def tee_(trace: Trace, items: Any, n: int = 2) -> Any:
     """Return `tee(...)`: of what has places, iterators of their own."""
     items = iterated(trace, items)
-    if isinstance(items, Pushed) or not must_roll(trace, items):
+    if isinstance(items, PushIterator) or not must_roll(trace, items):
         return _own(trace, lambda x: itertools.tee(x, n), items)
     part = _part(trace, items)
     return tuple(TracedIterator(trace, part) for _ in range(n))
@@ -221,7 +221,7 @@ def accumulate_(trace: Trace, items: Any, function: Any = None, *, initial: Any 
     function = operator.add if function is None else function
     if not _of_the_run(trace, items):
         return _own(trace, lambda x: itertools.accumulate(x, trace.callable(function), initial=initial), items)
-    if first or isinstance(items, Pushed):
+    if first or isinstance(items, PushIterator):
         return call_function(trace, forms.accumulate, items, function, *first)
     items = iter_(trace, items)
     is_some, first = (lambda: items.reaches(items.position + 1)), (lambda: _first(items))
@@ -241,7 +241,7 @@ def combinations_(trace: Trace, items: Any, r: int) -> Any:
     items = iterated(trace, items)
     if not _of_the_run(trace, items):
         return _own(trace, lambda x: itertools.combinations(x, r), items)
-    if isinstance(items, (Pushed, TracedIterator)):
+    if isinstance(items, (PushIterator, TracedIterator)):
         items = list_(trace, items)
     return call_function(trace, forms.combinations, items, r)
 
@@ -251,7 +251,7 @@ def reduce_(trace: Trace, function: Any, items: Any, *initial: Any) -> Any:
     items = iterated(trace, items)
     if not _of_the_run(trace, items):
         return functools.reduce(trace.callable(function), trace.iterate(items), *initial)
-    if not initial and not isinstance(items, Pushed):
+    if not initial and not isinstance(items, PushIterator):
         items = iter_(trace, items)
         initial = (trace.if_exp(items.reaches(items.position + 1), lambda: _first(items), _no_item),)
     return call_function(trace, forms.reduce, function, items, *initial)

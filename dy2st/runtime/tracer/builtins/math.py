@@ -1,4 +1,4 @@
-"""Functions of `math` on numbers that only the run will tell: float64 operations, with the errors of `math`."""
+"""Functions of `math` on numbers known only at run time: float64 operations, with the errors of `math`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
 def text_of_object(trace: Trace, x: Any, conversion: str, spec: str) -> tuple[Part, list[Value]]:
-    """Return the part of a template that stands for the text of a Python object, and its operands."""
+    """Return the part of an abstract value that stands for the text of a Python object, and its operands."""
     if isinstance(x, (SymbolicList, Variant, Spliced)):
         raise needs_value("the text of a list that only the run will tell")
     if is_atom(x):

@@ -73,8 +73,8 @@ def _columns(trace: Trace, keys: Any) -> list[Tensor]:
     if not isinstance(content.element, Items):
         raise needs_value("sorted() by keys of different lengths, in an order of the run")
     made: list[Tensor] = []
-    for i, template in enumerate(content.element.items):
-        whole = template.number_kind in ("int", "bool")
+    for i, aval in enumerate(content.element.items):
+        whole = aval.number_kind in ("int", "bool")
         of = (lambda k: k[i]) if whole else lambda k: trace.callable(float)(k[i])  # noqa: B023 (called at once)
         numbers = trace.content(collected(trace, iterable_of(trace, keys), of=of))
         dtype = int64 if whole else float64
@@ -119,7 +119,7 @@ def extreme(name: str) -> Callable[..., Any]:
 
 
 def _of_unknown_length(trace: Trace, name: str, op: str, x: Any, call: Key | None, keywords: dict[str, Any]) -> Any:
-    """Return `min(x)` or `max(x)` of something whose length only the run will tell."""
+    """Return `min(x)` or `max(x)` of something whose length is known only at run time."""
     items = iterable_of(trace, x)
     assert items is not None
     empty = (lambda: keywords["default"]) if "default" in keywords else lambda: _raise_empty(name)

@@ -1,4 +1,6 @@
-"""`a, b, *c = value` where only the run will tell how many parts the value has, or which of several things it is."""
+"""`a, b, *c = value` where it is known only at run time how many parts the value has, or which of several things it
+is.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from dy2st.runtime.tracer.builtins.builtins import len_
 from dy2st.runtime.tracer.builtins.iteration import list_
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, switch
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.loops.generators import Pushed
+from dy2st.runtime.tracer.loops.generators import PushIterator
 from dy2st.runtime.tracer.values.symbolic_string import fstring
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
@@ -22,7 +24,7 @@ def unpack(trace: Trace, value: Any, before: int, after: int | None) -> Any:
         if after is not None:
             raise StructureError("a value that is one of several things is unpacked into a starred target")
         return switch(trace, value, lambda x: tuple(unpack(trace, x, before, None)))
-    if isinstance(value, Pushed):
+    if isinstance(value, PushIterator):
         value = list_(trace, value)
     content = trace.content(value)
     if isinstance(content, Variant):

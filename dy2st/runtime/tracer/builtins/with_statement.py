@@ -28,7 +28,7 @@ from dy2st.runtime.tracer.effects.trace import Trace
 Thunk = Callable[[], Any]
 
 
-def with_(trace: Trace, manager: Any, body: Callable[[Any], None], get: Thunk, set: Callable[[Any], None],
+def with_(trace: Trace, manager: Any, body: Callable[[Any], None], get_state: Thunk, set_state: Callable[[Any], None],
           names: Sequence[str]) -> None:  # fmt: skip
     """Run a `with` statement."""
     if not (_is_users(manager) or isinstance(manager, suppress)):
@@ -45,7 +45,7 @@ def with_(trace: Trace, manager: Any, body: Callable[[Any], None], get: Thunk, s
         _call(trace, manager, "__exit__", None, None, None)
 
     kinds = (BaseException,) if _may_end(type(manager).__exit__) else ()
-    with_handlers(trace, lambda: body(entered), failed, finished, lambda: kinds, get, set, names)
+    with_handlers(trace, lambda: body(entered), failed, finished, lambda: kinds, get_state, set_state, names)
 
 
 def _ended(trace: Trace, manager: Any, error: BaseException) -> bool:
@@ -59,7 +59,7 @@ def _ended(trace: Trace, manager: Any, error: BaseException) -> bool:
 
 
 def _may_end(method: Any) -> bool:
-    """Say whether `__exit__` returns anything but None and False."""
+    """Return whether `__exit__` returns anything but None and False."""
     if not isinstance(method, FunctionType):
         return True
     code = list(dis.get_instructions(method))
@@ -82,7 +82,7 @@ def _is_users(manager: Any) -> bool:
 
 
 class ConvertedManager:
-    """A context manager whose body may raise nothing that only the run will tell."""
+    """A context manager whose body may raise nothing known only at run time."""
 
     def __init__(self, trace: Trace, manager: Any):
         self.trace, self.manager = trace, manager
@@ -107,7 +107,7 @@ class ConvertedManager:
 
 
 def _catches(manager: Any) -> bool:
-    """Say whether a manager does anything but to pass on what leaves its body."""
+    """Return whether a manager does anything but to pass on what leaves its body."""
     if not isinstance(getattr(manager, "gen", None), GeneratorType):
         return True
     entries = dis.Bytecode(manager.gen.gi_code).exception_entries  # type: ignore[attr-defined]

@@ -1,9 +1,9 @@
 """`assert` and `raise` in converted code, and exceptions that a traced branch raises.
 
 Tracing runs the user's Python, so an exception is raised in it as Python does, and a `try` around it sees it. What
-leaves a branch of which only the run will tell whether it is taken becomes a `raise` there. A Program can raise
+leaves a branch of which it is known only at run time whether it is taken becomes a `raise` there. A Program can raise
 built-in exceptions with a text; what else belongs to the exception (its class, several arguments, a cause) is a
-`Raised`, which the trace keeps under the op's `label` and which turns the error of a run into the user's.
+`RaisedException`, which the trace keeps under the op's `label` and which turns the error of a run into the user's.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dy2st.runtime.tracer.control_flow.catchable_errors import RunError
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, predicate
 from dy2st.runtime.tracer.control_flow.internal_errors import place_of
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import Const, Items, Template, Unset, holds_objects
-from dy2st.runtime.tracer.values.flatten import alternative, decode
+from dy2st.runtime.tracer.values.abstract import AbstractValue, Const, Items, Unset, holds_objects
+from dy2st.runtime.tracer.values.flatten import alternative, unflatten
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text, text_part
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import Variant
 
 Thunk = Callable[[], Any]
@@ -41,8 +41,8 @@ def assert_(trace: Trace, test: Thunk, message: Thunk | None) -> None:
         if_exp(trace, trace.truth(condition), lambda: None, lambda: _failed(message))
         return
     value = predicate(trace, trace.truth(condition) if isinstance(condition, list) else condition)
-    template, operands = (None, []) if message is None else text_of(trace, message())
-    trace.emit("assert", [value, *operands], {"template": template})
+    aval, operands = (None, []) if message is None else text_of(trace, message())
+    trace.emit("assert", [value, *operands], {"template": aval})
 
 
 def _failed(message: Thunk | None) -> None:
@@ -50,7 +50,7 @@ def _failed(message: Thunk | None) -> None:
 
 
 def text_of(trace: Trace, x: Any) -> tuple[Any, list[Any]]:
-    """Return template and operands of the text that an exception is made with."""
+    """Return abstract value and operands of the text that an exception is made with."""
     if isinstance(x, Text):
         return x.template, x.operands
     part, operands = text_part(trace, x)
@@ -78,7 +78,7 @@ def loaded(trace: Trace, variant: Variant, name: str) -> Any:
 
 
 def _unbound(name: str) -> None:
-    raise UnboundLocalError(Undefined(name).message)
+    raise UnboundLocalError(UnboundLocal(name).message)
 
 
 def _thrown(error: Any, cause: Thunk | None) -> None:
@@ -91,15 +91,15 @@ def _thrown(error: Any, cause: Thunk | None) -> None:
 
 
 @record
-class Raised:
+class RaisedException:
     """An exception that a Program raises, as the user's code made it."""
 
     error: BaseException
-    template: Template
-    """The template of its `parts`."""
+    aval: AbstractValue
+    """The abstract value of its `parts`."""
     operands: list[Value]
     writes: list[Any] = field(default_factory=list[Any])
-    """What had been written, as (key, owner, template); its values are the last operands of the `raise`."""
+    """What had been written, as (key, owner, abstract value); its values are the last operands of the `raise`."""
     actions: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """What the call had come to do at its end."""
 
@@ -119,26 +119,27 @@ class Raised:
 
     def seen(self, trace: Trace, values: Iterator[Value]) -> BaseException:
         """Return the exception as a handler sees it; takes from `values` what it needs."""
-        if not _varies(self.template):
+        if not _varies(self.aval):
             return self.error
-        return made_again(self.error, decode(trace, values, self.template))
+        return made_again(self.error, unflatten(trace, values, self.aval))
 
 
-def raised_parts(trace: Trace, error: BaseException, template: Callable[[Any], Template]) -> tuple[Any, Template]:
-    """Return arguments, names and values of attributes, and the parts of the cause of an exception; their template.
+def raised_parts(trace: Trace, error: BaseException, aval: Callable[[Any], AbstractValue]) -> tuple[Any, AbstractValue]:
+    """Return arguments, names and values of attributes, and the parts of the cause of an exception; their abstract
+    value.
 
     A cause from outside is that object.
     """
     found, cause = trace.attributes_of(error), error.__cause__
     parts: list[Any] = [error.args, tuple(found), tuple(found.values())]
-    templates = list(map(template, parts))
-    inside: tuple[Any, Template] = None, Const(None)
+    avals = list(map(aval, parts))
+    inside: tuple[Any, AbstractValue] = None, Const(None)
     if cause is not None and not trace.is_from_outside(cause):
-        inside = raised_parts(trace, cause, template)
-    return (*parts, inside[0]), Items(tuple, (*templates, inside[1]))
+        inside = raised_parts(trace, cause, aval)
+    return (*parts, inside[0]), Items(tuple, (*avals, inside[1]))
 
 
-def _varies(t: Template) -> bool:
+def _varies(t: AbstractValue) -> bool:
     return bool(t.types()) or holds_objects(t)
 
 
@@ -172,14 +173,14 @@ def emit_raise(trace: Trace, error: BaseException) -> None:
     plain = len(error.args) < 2 and error.__cause__ is None and not error.__suppress_context__
     whole = base is kind and plain and not vars(error) and all(isinstance(x, (str, Text)) for x in error.args)
     label, operands = None, list[Value]()
-    template: Any = None
+    aval: Any = None
     if whole and error.args:
-        template, operands = text_of(trace, error.args[0])
+        aval, operands = text_of(trace, error.args[0])
     if not whole:
-        template = (_summary(error),)
+        aval = (_summary(error),)
     if not whole or trace.attempts or trace.has_written():
         label, operands = trace.keep_raised(error)
-    trace.emit("raise", operands, {"kind": base.__name__, "template": template, "label": label})
+    trace.emit("raise", operands, {"kind": base.__name__, "template": aval, "label": label})
     error.__traceback__ = None
     builder.location = before
 

@@ -1,8 +1,8 @@
 """`if` on a symbolic value: both branches are traced, each into a block of its own, and joined by a `cond`.
 
-What a branch changes is seen in two ways: local variables through `get` and `set`, everything else (attributes, items,
-elements, gradients, the draw number) in the write log, of which each branch has a fork. Where the branches left
-different things, the template that fits both says what the `cond` gives back.
+What a branch changes is seen in two ways: local variables through `get_state` and `set_state`, everything else
+(attributes, items, elements, gradients, the draw number) in the side-effect log, of which each branch has a fork. Where
+the branches left different things, the abstract value that fits both says what the `cond` gives back.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from dy2st.runtime.tracer.effects.escape_analysis import (
     held_elsewhere,
     held_in,
     is_plain_object,
+    made_aval,
     made_content,
-    made_template,
     old_objects,
     was_there,
     with_same,
@@ -39,16 +39,16 @@ from dy2st.runtime.tracer.effects.reachable import parts_of
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.effects.union_cast import by_value
 from dy2st.runtime.tracer.values.abstract import (
+    AbstractValue,
     Const,
     Items,
     ListOf,
     NewList,
-    Template,
-    content_template,
-    template_of,
+    abstract_value_of,
+    content_value,
 )
-from dy2st.runtime.tracer.values.flatten import alternative, decode, encode
-from dy2st.runtime.tracer.values.join import meet
+from dy2st.runtime.tracer.values.flatten import alternative, flatten, unflatten
+from dy2st.runtime.tracer.values.join import join_values
 from dy2st.runtime.tracer.values.sentinels import Key
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import Variant
@@ -70,14 +70,14 @@ class Branch:
         self.locals: Sequence[Any] = ()
         self.result: Any = None
         self.diverged = False
-        self.loans: Any = trace.loans.state()
+        self.borrows: Any = trace.borrows.state()
         self.held: dict[int, Any] = {}
         """The tensors that what it left leads to."""
 
-    def run(self, body: Thunk, get: Thunk, set: Callable[[Any], None], before: Any) -> None:
+    def run(self, body: Thunk, get_state: Thunk, set_state: Callable[[Any], None], before: Any) -> None:
         """Trace `body` from the local variables `before`."""
-        set(before)
-        with self.trace.inside(self.builder, self.writes), self.trace.carrying(get):
+        set_state(before)
+        with self.trace.inside(self.builder, self.writes), self.trace.carrying(get_state):
             try:
                 self.result = body()
             except Diverged:
@@ -88,7 +88,7 @@ class Branch:
                 refuse_fault(error)
                 self.trace.raise_later(error)
                 self.diverged = True
-            self.locals = get()
+            self.locals = get_state()
             if not self.diverged:
                 self.locals = [by_value(self.trace, x, self.old) for x in self.locals]
                 self.result = by_value(self.trace, self.result, self.old)
@@ -97,22 +97,22 @@ class Branch:
     @contextmanager
     def _inside(self) -> Iterator[None]:
         """Stand where the branch ends for the length of a `with`."""
-        with self.trace.inside(self.builder, self.writes), self.trace.loans.at(self.loans):
+        with self.trace.inside(self.builder, self.writes), self.trace.borrows.at(self.borrows):
             yield
 
-    def template(self, key: Key | None, x: Any, old: set[int] | None = None) -> Template:
-        """Return the template of something that the branch left; what is not `old` is taken apart."""
+    def aval(self, key: Key | None, x: Any, old: set[int] | None = None) -> AbstractValue:
+        """Return the abstract value of something that the branch left; what is not `old` is taken apart."""
         with self._inside():
             if old is None:
-                return seen_template(self.trace, key, x)
+                return seen_aval(self.trace, key, x)
             if key is not None and key[0] in ("items", "tail"):
                 return made_content(self.trace, x, old)
-            return made_template(self.trace, x, old)
+            return made_aval(self.trace, x, old)
 
-    def taken_apart(self, x: Any, template: Template, old: set[int]) -> Template:
-        """Return the template of a container that was there before by what it holds where the branch ends."""
-        if not isinstance(template, Const) or type(x) not in CONTAINERS or self.trace.is_from_outside(x):
-            return template
+    def taken_apart(self, x: Any, aval: AbstractValue, old: set[int]) -> AbstractValue:
+        """Return the abstract value of a container that was there before by what it holds where the branch ends."""
+        if not isinstance(aval, Const) or type(x) not in CONTAINERS or self.trace.is_from_outside(x):
+            return aval
         with self._inside():
             return NewList(made_content(self.trace, self.trace.content(x), old))
 
@@ -122,28 +122,28 @@ class Branch:
             with self._inside():
                 self.held = {i: held_in(self.trace, k, x) for i, (k, x) in enumerate(zip(keys, left, strict=True))}
 
-    def give(self, x: Any, template: Template) -> None:
+    def give(self, x: Any, aval: AbstractValue) -> None:
         """Make `x` a result of the branch."""
         with self._inside():
             if self.diverged:
-                values = [self.builder.emit("unreachable", [], {"type": t}) for t in template.types()]
+                values = [self.builder.emit("unreachable", [], {"type": t}) for t in aval.types()]
             else:
-                values = encode(self.trace, x, template)
+                values = flatten(self.trace, x, aval)
         self.builder.block.results.extend(values)
 
 
-def seen_template(trace: Trace, key: Key | None, x: Any) -> Template:
-    """Return the template of a local variable (no key) or of an entry of the write log."""
+def seen_aval(trace: Trace, key: Key | None, x: Any) -> AbstractValue:
+    """Return the abstract value of a local variable (no key) or of an entry of the side-effect log."""
     if key is not None and key[0] in ("items", "tail"):
-        return content_template(trace, x)
-    return template_of(trace, x)
+        return content_value(trace, x)
+    return abstract_value_of(trace, x)
 
 
-def if_(trace: Trace, test: Any, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
+def if_(trace: Trace, test: Any, then: Thunk, orelse: Thunk, get_state: Thunk, set_state: Callable[[Any], None],
         names: Sequence[str]) -> None:  # fmt: skip
     """Run an `if` statement whose test is symbolic."""
-    joined, _ = join_branches(trace, predicate(trace, test), then, orelse, get, set, names)
-    set(joined)
+    joined, _ = join_branches(trace, predicate(trace, test), then, orelse, get_state, set_state, names)
+    set_state(joined)
 
 
 def if_exp(trace: Trace, test: Any, then: Thunk, orelse: Thunk, assigned: Assigned | None = None) -> Any:
@@ -174,45 +174,48 @@ def predicate(trace: Trace, test: Any) -> Value:
     return test.value if test.kind == "bool" else b.emit("scalar_bool", [test.value])
 
 
-def join_branches(trace: Trace, pred: Value, then: Thunk, orelse: Thunk, get: Thunk, set: Callable[[Any], None],
+def join_branches(trace: Trace, pred: Value, then: Thunk, orelse: Thunk, get_state: Thunk, set_state: Callable[[Any],
+        None],
                   names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Trace both branches and emit the `cond`; return the joined local variables and results."""
-    return join_blocks(trace, lambda *ways: emit_cond(trace, pred, *ways), then, orelse, get, set, names, pred)
+    return join_blocks(
+        trace, lambda *ways: emit_cond(trace, pred, *ways), then, orelse, get_state, set_state, names, pred
+    )
 
 
 def join_blocks(
-    trace: Trace, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get: Thunk,
-    set: Callable[[Any], None], names: Sequence[str], pred: Value | None = None,
+    trace: Trace, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get_state: Thunk,
+    set_state: Callable[[Any], None], names: Sequence[str], pred: Value | None = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Trace two ways of which one is taken to its end; `emit` makes an operation of both blocks, at the given place.
 
     `pred` is the bool that decides, where there is one.
     """
 
-    def run(get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:
-        joined, result = _join_blocks(trace, emit, then, orelse, get, set, names, pred)
-        set(joined)
+    def run(get_state: Thunk, set_state: Callable[[Any], None], names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:
+        joined, result = _join_blocks(trace, emit, then, orelse, get_state, set_state, names, pred)
+        set_state(joined)
         return joined, result
 
-    joined, result = carrying_more(trace, run, get, set, names)
+    joined, result = carrying_more(trace, run, get_state, set_state, names)
     return joined[: len(names)], result
 
 
 def _join_blocks(
-    trace: Trace, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get: Thunk,
-    set: Callable[[Any], None], names: Sequence[str], pred: Value | None,
+    trace: Trace, emit: Callable[[Builder, Builder, Any], list[Value]], then: Thunk, orelse: Thunk, get_state: Thunk,
+    set_state: Callable[[Any], None], names: Sequence[str], pred: Value | None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
-    before, place = get(), user_location()
+    before, place = get_state(), user_location()
     outer: Builder = trace.builder
     old = old_objects(trace)
     branches = [Branch(trace, outer.child(), old), Branch(trace, outer.child(), old)]
-    known = trace.loans.state()
+    known = trace.borrows.state()
     for branch, body in zip(branches, (then, orelse), strict=True):
-        trace.loans.restore(known)
-        branch.run(body, get, set, before)
-        branch.loans = trace.loans.state()
-    trace.loans.restore(known, *(branch.loans for branch in branches if not branch.diverged))
-    set(before)
+        trace.borrows.restore(known)
+        branch.run(body, get_state, set_state, before)
+        branch.borrows = trace.borrows.state()
+    trace.borrows.restore(known, *(branch.borrows for branch in branches if not branch.diverged))
+    set_state(before)
     one, two = branches
     if one.diverged and two.diverged:
         emit(one.builder, two.builder, place)
@@ -227,23 +230,23 @@ def _join_blocks(
         if key not in one.writes or key not in two.writes:
             fallback = trace.current(key)
         pairs.append((key, _describe(trace, key), one.writes.get(key, fallback), two.writes.get(key, fallback)))
-    templates = [_join(trace, one, two, pair, old) for pair in pairs]
-    for (_, _, x, y), template in zip(pairs, templates, strict=True):
-        one.give(x, template)
-        two.give(y, template)
+    avals = [_join(trace, one, two, pair, old) for pair in pairs]
+    for (_, _, x, y), aval in zip(pairs, avals, strict=True):
+        one.give(x, aval)
+        two.give(y, aval)
     for branch, left in zip(branches, zip(*((x, y) for _, _, x, y in pairs), strict=True), strict=True):
         branch.hold([key for key, *_ in pairs], left)
     values = iter(emit(one.builder, two.builder, place))
-    made = [decode(trace, values, t) for t in templates]
+    made = [unflatten(trace, values, t) for t in avals]
     for key, value in zip(keys, made[len(names) + 1 :], strict=True):
         trace.commit_joined(key, value)
     if pred is not None and not (one.diverged or two.diverged):
         for (_, _, x, y), value in zip(pairs, made, strict=True):
             choose_view(trace, pred, value, x, y)
-    if trace.loans.parts:
+    if trace.borrows.parts:
         for (_, _, x, y), value in zip(pairs, made, strict=True):
             if value is not x and value is not y:
-                trace.loans.freeze(value, [*trace.loans.owners_of(x), *trace.loans.owners_of(y)], old)
+                trace.borrows.freeze(value, [*trace.borrows.owners_of(x), *trace.borrows.owners_of(y)], old)
     ways = [branch.held for branch in branches if not branch.diverged]
     held = {i: held_in(trace, pair[0], value) for i, (pair, value) in enumerate(zip(pairs, made, strict=True))}
     trace.aliases.joined(held, *ways)
@@ -251,12 +254,14 @@ def _join_blocks(
     return tuple(made[: len(names)]), made[len(names)]
 
 
-def _join(trace: Trace, one: Branch, two: Branch, pair: tuple[Key | None, str, Any, Any], before: set[int]) -> Template:
+def _join(
+    trace: Trace, one: Branch, two: Branch, pair: tuple[Key | None, str, Any, Any], before: set[int]
+) -> AbstractValue:
     key, name, x, y = pair
     objects = key is None or key[0] not in ("data", "grad")
     if one.diverged or two.diverged:
         kept, value = (two, y) if one.diverged else (one, x)
-        found = kept.template(key, value, before if _has_parts(value) else None)
+        found = kept.aval(key, value, before if _has_parts(value) else None)
         return with_same(trace, found, value, value) if objects else found
     old = None if x is y or not (_has_parts(x) or _has_parts(y)) else before
     if (
@@ -265,30 +270,30 @@ def _join(trace: Trace, one: Branch, two: Branch, pair: tuple[Key | None, str, A
         and all(type(i) in CONTAINERS and id(i) in old for i in (x, y))
     ):
         return either(x, y)
-    first, second = one.template(key, x, old), two.template(key, y, old)
+    first, second = one.aval(key, x, old), two.aval(key, y, old)
     if old is not None and _grows(first, second):  # then all that is in it crosses by value, as each branch left it
         inner = old - ({id(part) for i in (x, y) for part in parts_of(trace, i)} - held_elsewhere(trace, key, (x, y)))
-        first, second = one.template(key, x, inner), two.template(key, y, inner)
+        first, second = one.aval(key, x, inner), two.aval(key, y, inner)
     if old is not None and (named := _named_by_one(trace, first, second)):
-        first, second = one.template(key, x, old - named), two.template(key, y, old - named)
+        first, second = one.aval(key, x, old - named), two.aval(key, y, old - named)
     if isinstance(first, NewList) != isinstance(second, NewList):
         first, second = one.taken_apart(x, first, before), two.taken_apart(y, second, before)
     try:
-        met = meet(first, second, trace)
+        met = join_values(first, second, trace)
         return with_same(trace, met, x, y) if objects else met
     except StructureError as error:
         raise error_here(StructureError, f"`{name}` cannot be joined after this `if`: {error.reason}") from None
 
 
-def _grows(a: Template, b: Template) -> bool:
-    """Say whether two templates of contents only meet as a list of unknown length."""
+def _grows(a: AbstractValue, b: AbstractValue) -> bool:
+    """Return whether two abstract values of contents only meet as a list of unknown length."""
     kinds = [t.kind if isinstance(t, Items) else list for t in (a, b) if isinstance(t, (Items, ListOf))]
     same = isinstance(a, Items) and isinstance(b, Items) and len(a.items) == len(b.items)
     return kinds == [list, list] and not same
 
 
-def _named_by_one(trace: Trace, a: Template, b: Template) -> set[int]:
-    """Return the containers inside that one template names, by id, where the other has one that is made anew."""
+def _named_by_one(trace: Trace, a: AbstractValue, b: AbstractValue) -> set[int]:
+    """Return the containers inside that one abstract value names, by id, where the other has one that is made anew."""
     if isinstance(a, Items) and isinstance(b, Items) and a.keys == b.keys and len(a.items) == len(b.items):
         found = set().union(*(_named_by_one(trace, p, q) for p, q in zip(a.items, b.items, strict=True)))
         pairs = [pair for p, q in zip(a.items, b.items, strict=True) for pair in ((p, q), (q, p))]
@@ -350,9 +355,11 @@ def _switch(trace: Trace, variant: Variant, candidates: Sequence[int], use: Call
     )
 
 
-def switch_statements(trace: Trace, variant: Variant, run: Callable[[Any], None], get: Thunk,
-                      set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
-    """Trace statements once for each alternative that a variant may be; `get` and `set` are of what they assign."""
+def switch_statements(trace: Trace, variant: Variant, run: Callable[[Any], None], get_state: Thunk,
+                      set_state: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
+    """Trace statements once for each alternative that a variant may be; `get_state` and `set_state` are of what they
+    assign.
+    """
 
     def one_of(tags: Sequence[int]) -> None:
         tag, rest = tags[0], tags[1:]
@@ -360,7 +367,7 @@ def switch_statements(trace: Trace, variant: Variant, run: Callable[[Any], None]
             run(alternative(trace, variant, tag))
             return
         if_(trace, _is_tag(trace, variant, tag), lambda: run(alternative(trace, variant, tag)), lambda: one_of(rest),
-            get, set, names)  # fmt: skip
+            get_state, set_state, names)  # fmt: skip
 
     one_of(range(1, len(variant.alternatives)))
 

@@ -1,4 +1,4 @@
-"""A function that calls itself where only the run will tell how often becomes a function of the Program.
+"""A function that calls itself where it is known only at run time how often becomes a function of the Program.
 
 Calls are traced in line. A call that comes back to a function that is being traced, with arguments of the same kind and
 deeper inside of branches, would do so forever: from there on it is the op `call`. What the function takes and gives
@@ -18,19 +18,19 @@ from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.ops.control.control_flow import outward
 from dy2st.records import field, record
-from dy2st.runtime.tracer.control_flow.conditional import Diverged, seen_template
+from dy2st.runtime.tracer.control_flow.conditional import Diverged, seen_aval
 from dy2st.runtime.tracer.effects.container_state import refuse_spliced
-from dy2st.runtime.tracer.effects.escape_analysis import made_template, old_objects
+from dy2st.runtime.tracer.effects.escape_analysis import made_aval, old_objects
 from dy2st.runtime.tracer.effects.nonlocal_rebinding import check_carried
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import (
+    AbstractValue,
     Number,
-    Template,
     TensorLike,
-    template_of,
+    abstract_value_of,
 )
-from dy2st.runtime.tracer.values.flatten import decode, encode
-from dy2st.runtime.tracer.values.join import meet
+from dy2st.runtime.tracer.values.flatten import flatten, unflatten
+from dy2st.runtime.tracer.values.join import join_values
 from dy2st.runtime.tracer.values.sentinels import Key
 from dy2st.runtime.tracer.values.symbolic_iterator import made_here
 
@@ -42,7 +42,7 @@ DEEPEST = 200
 
 
 @record
-class Active:
+class ActiveCall:
     """A call that is being traced."""
 
     function: Any
@@ -51,14 +51,14 @@ class Active:
 
 
 @record
-class Recursion:
+class RecursiveFunction:
     """A function of the Program: what it takes, and what it gives back as far as is known."""
 
     function: Any
     name: str
-    taken: Template
-    result: Template | None = None
-    slots: dict[Key, Template] = field(default_factory=dict[Key, Template])
+    taken: AbstractValue
+    result: AbstractValue | None = None
+    slots: dict[Key, AbstractValue] = field(default_factory=dict[Key, AbstractValue])
     captures: list[Value] = field(default_factory=list[Value])
     inside: Builder | None = None
     """The builder of the function while it is traced."""
@@ -86,7 +86,7 @@ def call_function(trace: Trace, function: Any, *args: Any, **keywords: Any) -> A
                 del trace.recursions[functions:]
     if len(around) > DEEPEST:
         raise _error(f"`{function.__name__}` calls itself more than {DEEPEST} times while it is traced")
-    trace.active.append(Active(function, arguments, trace.builder))
+    trace.active.append(ActiveCall(function, arguments, trace.builder))
     try:
         return made_here(trace, made(*args, **keywords))
     finally:
@@ -109,12 +109,12 @@ def _same_kind(trace: Trace, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     return len(a) == len(b) and _kind(trace, a) == _kind(trace, b)
 
 
-def _kind(trace: Trace, arguments: tuple[Any, ...]) -> Template:
-    return opened(template_of(trace, arguments))
+def _kind(trace: Trace, arguments: tuple[Any, ...]) -> AbstractValue:
+    return opened(abstract_value_of(trace, arguments))
 
 
-def opened(t: Template) -> Template:
-    """Return a template in which extents that are not ints are unknown, and values of numbers are, too."""
+def opened(t: AbstractValue) -> AbstractValue:
+    """Return an abstract value in which extents that are not ints are unknown, and values of numbers are, too."""
     if isinstance(t, TensorLike):
         return TensorLike(outward(t.type, set()), t.stop_gradient)  # type: ignore[arg-type]
     if isinstance(t, Number):
@@ -127,7 +127,7 @@ def _call(trace: Trace, function: Any, made: Callable[..., Any], args: Any, keyw
     kind = _kind(trace, arguments)
     found = next((r for r in trace.recursions if r.function is function and r.taken == kind and _sees(trace, r)), None)
     if found is None:
-        found = Recursion(function, f"{function.__name__}_{len(trace.recursions)}".lstrip("_<>"), kind)
+        found = RecursiveFunction(function, f"{function.__name__}_{len(trace.recursions)}".lstrip("_<>"), kind)
         trace.recursions.append(found)
         _define(trace, found, made, len(args), tuple(keywords))
     if found.inside is not None and found.result is None:
@@ -135,29 +135,31 @@ def _call(trace: Trace, function: Any, made: Callable[..., Any], args: Any, keyw
     return _emit(trace, found, arguments)
 
 
-def _sees(trace: Trace, found: Recursion) -> bool:
-    """Say whether what a function captures can be handed over here."""
+def _sees(trace: Trace, found: RecursiveFunction) -> bool:
+    """Return whether what a function captures can be handed over here."""
     return found.inside is not None or all(trace.builder.sees(v) for v in found.captures)
 
 
-def _emit(trace: Trace, found: Recursion, arguments: tuple[Any, ...]) -> Any:
+def _emit(trace: Trace, found: RecursiveFunction, arguments: tuple[Any, ...]) -> Any:
     """Emit the call and read its results."""
     b: Builder = trace.builder
     assert found.result is not None
-    operands = encode(trace, arguments, found.taken)
-    for key, template in found.slots.items():
-        operands += encode(trace, trace.current(key), template)
+    operands = flatten(trace, arguments, found.taken)
+    for key, aval in found.slots.items():
+        operands += flatten(trace, trace.current(key), aval)
     operands += map(b.use, found.captures)
-    templates = [found.result, *found.slots.values()]
-    types = tuple(t for one in templates for t in one.types())
+    avals = [found.result, *found.slots.values()]
+    types = tuple(t for one in avals for t in one.types())
     results = iter(b.operation("call", operands, {"function": found.name, "types": types}).results)
-    made, *written = [decode(trace, results, t) for t in templates]
+    made, *written = [unflatten(trace, results, t) for t in avals]
     for key, value in zip(found.slots, written, strict=True):
         trace.commit_joined(key, value)
     return made
 
 
-def _define(trace: Trace, found: Recursion, made: Callable[..., Any], count: int, names: tuple[str, ...]) -> None:
+def _define(
+    trace: Trace, found: RecursiveFunction, made: Callable[..., Any], count: int, names: tuple[str, ...]
+) -> None:
     """Trace the function until what it takes and gives settles."""
     for _ in range(MOST_ATTEMPTS):
         child = trace.builder.child()
@@ -173,17 +175,17 @@ def _define(trace: Trace, found: Recursion, made: Callable[..., Any], count: int
     raise _error(f"what `{found.function.__name__}` gives back does not settle")
 
 
-def _attempt(trace: Trace, found: Recursion, child: Builder, body: Callable[[Any], Any]) -> bool:
+def _attempt(trace: Trace, found: RecursiveFunction, child: Builder, body: Callable[[Any], Any]) -> bool:
     writes: dict[Key, Any] = {}
     with trace.inside(child, writes):
         old = old_objects(trace)
         values = [child.argument(t) for t in map(child.named, found.taken.types())]
-        arguments = decode(trace, iter(values), found.taken)
-        for key, template in found.slots.items():
-            entering = [child.argument(t) for t in map(child.named, template.types())]
+        arguments = unflatten(trace, iter(values), found.taken)
+        for key, aval in found.slots.items():
+            entering = [child.argument(t) for t in map(child.named, aval.types())]
             values += entering
-            trace.commit_joined(key, decode(trace, iter(entering), template))
-        trace.active.append(Active(found.function, arguments, child))
+            trace.commit_joined(key, unflatten(trace, iter(entering), aval))
+        trace.active.append(ActiveCall(found.function, arguments, child))
         bottom, trace.bottom = trace.bottom, sys._getframe()
         try:
             result = body(arguments)
@@ -192,22 +194,23 @@ def _attempt(trace: Trace, found: Recursion, child: Builder, body: Callable[[Any
         finally:
             trace.active.pop()
             trace.bottom = bottom
-        template = opened(made_template(trace, result, old))
-        leaving = {key: opened(seen_template(trace, key, x)) for key, x in writes.items()}
-    met = template if found.result is None else opened(meet(found.result, template, trace))
+        aval = opened(made_aval(trace, result, old))
+        leaving = {key: opened(seen_aval(trace, key, x)) for key, x in writes.items()}
+    met = aval if found.result is None else opened(join_values(found.result, aval, trace))
     slots = {
-        key: t if key not in found.slots else opened(meet(found.slots[key], t, trace)) for key, t in leaving.items()
+        key: t if key not in found.slots else opened(join_values(found.slots[key], t, trace))
+        for key, t in leaving.items()
     }
     for key in slots.keys() - found.slots.keys():
-        before = opened(seen_template(trace, key, trace.current(key)))
-        slots[key] = opened(meet(before, slots[key], trace))
+        before = opened(seen_aval(trace, key, trace.current(key)))
+        slots[key] = opened(join_values(before, slots[key], trace))
     slots = {**found.slots, **slots}
     captures = list(child.captures)
     if met == found.result and slots == found.slots and captures == found.captures:
         with trace.inside(child, writes):
-            results = encode(trace, result, met)
+            results = flatten(trace, result, met)
             for key, t in slots.items():
-                results += encode(trace, trace.current(key), t)
+                results += flatten(trace, trace.current(key), t)
             child.block.results = [child.use(v) for v in results]
         if list(child.captures) == captures:
             child.block.arguments[:] = [*values, *child.captures.values()]

@@ -69,7 +69,7 @@ def choose_view(trace: Trace, pred: Value, made: Any, one: Any, other: Any) -> N
 
 
 def _is_seen(trace: Trace, view: View) -> bool:
-    """Say whether a view that a branch took can be taken where the trace stands."""
+    """Return whether a view that a branch took can be taken where the trace stands."""
     open_ = [x for x in view.operands if isinstance(x, (Tensor, Scalar))]
     values = [x._payload if isinstance(x, Tensor) else x.value for x in open_]
     known = all(isinstance(v, Value) and trace.builder.sees(v) for v in values)

@@ -23,14 +23,14 @@ from dy2st.ir.types import Type
 from dy2st.ops.control.control_flow import outward, visible_symbols
 from dy2st.records import record
 from dy2st.runtime.signal_delivery import Interrupted
-from dy2st.runtime.tracer.control_flow.assert_raise import Raised
+from dy2st.runtime.tracer.control_flow.assert_raise import RaisedException
 from dy2st.runtime.tracer.control_flow.catchable_errors import RunError, guarded, kinds_raised
-from dy2st.runtime.tracer.control_flow.conditional import Diverged, if_, join_blocks, seen_template
+from dy2st.runtime.tracer.control_flow.conditional import Diverged, if_, join_blocks, seen_aval
 from dy2st.runtime.tracer.control_flow.internal_errors import refuse_fault
-from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object, made_content, made_template, old_objects
+from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object, made_aval, made_content, old_objects
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import Template
-from dy2st.runtime.tracer.values.flatten import decode, encode
+from dy2st.runtime.tracer.values.abstract import AbstractValue
+from dy2st.runtime.tracer.values.flatten import flatten, unflatten
 from dy2st.runtime.tracer.values.sentinels import Key
 from dy2st.shapes import symbol
 
@@ -39,26 +39,26 @@ Handler = Callable[[BaseException], None]
 
 
 @record
-class Site:
+class RaiseSite:
     """A `raise` in the body of a `try`: the exception, and what it hands over."""
 
-    raised: Raised
-    locals: list[Template]
+    raised: RaisedException
+    locals: list[AbstractValue]
     keys: list[Key]
-    writes: list[Template]
+    writes: list[AbstractValue]
     types: list[Type]
 
 
-class Attempt:
+class TracedTry:
     """One `try` statement whose body is being traced."""
 
-    def __init__(self, trace: Trace, get: Thunk, kinds: Thunk):
-        self.trace, self.get, self.kinds = trace, get, kinds
+    def __init__(self, trace: Trace, get_state: Thunk, kinds: Thunk):
+        self.trace, self.get, self.kinds = trace, get_state, kinds
         self.inside = functions_inside(trace)
         self.depth = len(trace.log.overlays)
         self.old = old_objects(trace)
-        self.around: list[Attempt] = list(trace.attempts)
-        self.sites: dict[int, Site] = {}
+        self.around: list[TracedTry] = list(trace.attempts)
+        self.sites: dict[int, RaiseSite] = {}
         self.known: list[Any] | None = None
 
     @contextmanager
@@ -70,7 +70,7 @@ class Attempt:
         finally:
             self.trace.attempts.pop()
 
-    def hand_over(self, label: int, raised: Raised) -> list[Value]:
+    def hand_over(self, label: int, raised: RaisedException) -> list[Value]:
         """Note a site; return what its `raise` hands over beside the values in the exception."""
         trace = self.trace
         if functions_inside(trace) != self.inside:
@@ -81,11 +81,11 @@ class Attempt:
         variables = list(self.get())
         keys = [k for k in dict.fromkeys(k for o in trace.log.overlays[self.depth :] for k in o) if self.lasts(k)]
         found = [trace.current(k) for k in keys]
-        shapes = [self.template(None, x) for x in variables]
-        written = [self.template(k, x) for k, x in zip(keys, found, strict=True)]
+        shapes = [self.aval(None, x) for x in variables]
+        written = [self.aval(k, x) for k, x in zip(keys, found, strict=True)]
         pairs = zip([*variables, *found], [*shapes, *written], strict=True)
-        values = [v for x, t in pairs for v in encode(trace, x, t)]
-        self.sites[label] = Site(raised, shapes, keys, written, [v.type for v in [*raised.operands, *values]])
+        values = [v for x, t in pairs for v in flatten(trace, x, t)]
+        self.sites[label] = RaiseSite(raised, shapes, keys, written, [v.type for v in [*raised.operands, *values]])
         return values
 
     def guard(self, b: Builder, op: OpDef, operands: list[Value], attributes: dict[str, Any]) -> Operation | None:
@@ -112,15 +112,15 @@ class Attempt:
         return self.known
 
     def lasts(self, key: Key) -> bool:
-        """Say whether what stands under a key can be seen outside of the body."""
+        """Return whether what stands under a key can be seen outside of the body."""
         return key[0] not in ("items", "attr") or key[1] in self.old
 
-    def template(self, key: Key | None, x: Any) -> Template:
+    def aval(self, key: Key | None, x: Any) -> AbstractValue:
         if key is not None and key[0] in ("items", "tail"):
             return made_content(self.trace, x, self.old)
         if isinstance(x, (list, dict, tuple)) or is_plain_object(x):
-            return made_template(self.trace, x, self.old)
-        return seen_template(self.trace, key, x)
+            return made_aval(self.trace, x, self.old)
+        return seen_aval(self.trace, key, x)
 
     def count(self, operations: Sequence[Operation], guards: bool) -> list[int]:
         """Return the labels of the sites among operations and the blocks in them, in order.
@@ -157,47 +157,47 @@ def plain(body: Thunk, handler: Handler | None, orelse: Thunk | None, final: Thu
 
 
 def try_(trace: Trace, body: Thunk, handler: Handler | None, orelse: Thunk | None, final: Thunk | None, kinds: Thunk,
-         get: Thunk, set: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
+         get_state: Thunk, set_state: Callable[[Any], None], names: Sequence[str]) -> None:  # fmt: skip
     """Run a `try` statement; `handler` runs the handlers that fit an exception, and raises it again where none does."""
     if final is None:
         assert handler is not None
-        with_handlers(trace, body, handler, orelse, kinds, get, set, names)
+        with_handlers(trace, body, handler, orelse, kinds, get_state, set_state, names)
         return
 
     def whole() -> None:
         if handler is None:
             body()
         else:
-            with_handlers(trace, body, handler, orelse, kinds, get, set, names)
+            with_handlers(trace, body, handler, orelse, kinds, get_state, set_state, names)
 
     def at_last(error: BaseException) -> None:
         final()
         raise error
 
-    with_handlers(trace, whole, at_last, None, lambda: (BaseException,), get, set, names, final)
+    with_handlers(trace, whole, at_last, None, lambda: (BaseException,), get_state, set_state, names, final)
     final()
 
 
 def with_handlers(trace: Trace, body: Thunk, handler: Handler, orelse: Thunk | None,
-                  kinds: Thunk, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
+                  kinds: Thunk, get_state: Thunk, set_state: Callable[[Any], None], names: Sequence[str],
                   told_by: Thunk | None = None) -> None:  # fmt: skip
     """Run the body of a `try` with its handlers; `kinds` gives what they catch of what operations raise.
 
     `told_by` is a part of the statement by whose code it is known again, the body where it is None. A `try` around
     traces this one more often: how many sites there were before is tried at once, else each level would double that.
     """
-    before, mark, statement = get(), trace.checkpoint(), getattr(told_by or body, "__code__", None)
-    again = _Again(trace, body, handler, kinds, get, set, names)
+    before, mark, statement = get_state(), trace.checkpoint(), getattr(told_by or body, "__code__", None)
+    again = _Again(trace, body, handler, kinds, get_state, set_state, names)
     if statement in trace.sites_before:
         try:
             finished = again.run(trace.sites_before[statement])
         except OtherSites:
             trace.rollback(mark)
-            set(before)
+            set_state(before)
         else:
-            _ended(trace, finished, orelse, get, set, names)
+            _ended(trace, finished, orelse, get_state, set_state, names)
             return
-    error, diverged, attempt = None, False, Attempt(trace, get, kinds)
+    error, diverged, attempt = None, False, TracedTry(trace, get_state, kinds)
     with attempt.active():
         try:
             body()
@@ -218,20 +218,20 @@ def with_handlers(trace: Trace, body: Thunk, handler: Handler, orelse: Thunk | N
             orelse()
         return
     trace.rollback(mark)
-    set(before)
+    set_state(before)
     finished = _traced_again(trace, mark, again, count + (error is not None))
     if statement is not None and again.sites:
         trace.sites_before[statement] = again.sites
-    _ended(trace, finished, orelse, get, set, names)
+    _ended(trace, finished, orelse, get_state, set_state, names)
 
 
-def _ended(trace: Trace, finished: Any, orelse: Thunk | None, get: Thunk, set: Callable[[Any], None],
+def _ended(trace: Trace, finished: Any, orelse: Thunk | None, get_state: Thunk, set_state: Callable[[Any], None],
            names: Sequence[str]) -> None:  # fmt: skip
     """Run the `else` of a `try` where its body came to its end."""
     if orelse is None:
         return
     if trace.is_symbolic(finished):
-        if_(trace, finished, orelse, lambda: None, get, set, names)
+        if_(trace, finished, orelse, lambda: None, get_state, set_state, names)
     elif finished:
         orelse()
 
@@ -260,18 +260,18 @@ def _traced_again(trace: Trace, mark: Any, again: _Again, sites: int) -> Any:
 class _Again:
     """The second trace of a `try` statement, with a `try` operation for each site."""
 
-    def __init__(self, trace: Trace, body: Thunk, handler: Handler, kinds: Thunk, get: Thunk,
-                 set: Callable[[Any], None], names: Sequence[str]):  # fmt: skip
+    def __init__(self, trace: Trace, body: Thunk, handler: Handler, kinds: Thunk, get_state: Thunk,
+                 set_state: Callable[[Any], None], names: Sequence[str]):  # fmt: skip
         self.trace, self.body, self.handler = trace, body, handler
-        self.get, self.set, self.names = get, set, names
+        self.get, self.set, self.names = get_state, set_state, names
         self.kinds = kinds
-        self.attempt = Attempt(trace, get, kinds)
+        self.attempt = TracedTry(trace, get_state, kinds)
         self.labels: list[int] = []
         self.sites = 0
 
     def run(self, sites: int) -> Any:
         """Trace all; return whether the body came to its end."""
-        self.sites, self.attempt = sites, Attempt(self.trace, self.get, self.kinds)
+        self.sites, self.attempt = sites, TracedTry(self.trace, self.get, self.kinds)
         return self.level(sites)
 
     def level(self, n: int) -> Any:
@@ -318,7 +318,7 @@ class _Again:
             raise Diverged
         return True
 
-    def enter(self, site: Site) -> tuple[list[Value], BaseException]:
+    def enter(self, site: RaiseSite) -> tuple[list[Value], BaseException]:
         """Stand where a site has raised; return the arguments of the handler that this takes, and the exception."""
         trace = self.trace
         b: Builder = trace.builder
@@ -327,9 +327,9 @@ class _Again:
         values = iter(given)
         error = site.raised.seen(trace, values)
         trace.raised_at[id(error)] = error, trace.raised_at[id(site.raised.error)][1]
-        self.set([decode(trace, values, t) for t in site.locals])
-        for key, template in zip(site.keys, site.writes, strict=True):
-            trace.commit_joined(key, decode(trace, values, template))
+        self.set([unflatten(trace, values, t) for t in site.locals])
+        for key, aval in zip(site.keys, site.writes, strict=True):
+            trace.commit_joined(key, unflatten(trace, values, aval))
         return given, error
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.batching.each import lane_numbers
-from dy2st.batching.lanes import NUMBERS, Form, Lane, tells
+from dy2st.batching.batched_value import NUMBERS, BatchedValue, LaneForm, tells
+from dy2st.batching.lane_loop import lane_numbers
 from dy2st.batching.programs import vmap_block
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
@@ -50,8 +50,8 @@ def over_lanes(
         flows = [not trace.stops(t) for t in found or ()]
     child.block.results = results
     _refuse_writes(trace, [key for key in writes if key != RNG and was_there(trace, key, old)])
-    known = {a: Lane(v, Form.STACKED) for a, v in zip(inner, values, strict=True)}
-    known.update({a: Lane(v, Form.SHARED) for v, a in child.captures.items()})
+    known = {a: BatchedValue(v, LaneForm.STACKED) for a, v in zip(inner, values, strict=True)}
+    known.update({a: BatchedValue(v, LaneForm.SHARED) for v, a in child.captures.items()})
     if RNG in writes:
         _spread_draws(trace, child, drawn, writes[RNG], lanes, known)
     before, b.location = b.location, user_location()
@@ -80,8 +80,8 @@ def _alike(b: Builder, values: list[Value]) -> tuple[list[Value], Extent]:
             made.append(value)
             continue
         ours, theirs = b.scalar(b.extent(lanes)), b.scalar(b.extent(extent))
-        template = ("vmap: the mapped axes have different extents",)
-        b.emit("assert", [b.scalar_eq(ours, theirs)], {"template": template})
+        aval = ("vmap: the mapped axes have different extents",)
+        b.emit("assert", [b.scalar_eq(ours, theirs)], {"template": aval})
         made.append(b.shaped("reshape", [value], b.shape((lanes, *tensor_type(value).shape[1:]))))
     return made, lanes
 
@@ -98,7 +98,7 @@ def _refuse_writes(trace: Trace, written: Sequence[Key]) -> None:
 
 
 def _spread_draws(
-    trace: Trace, child: Builder, drawn: Any, last: Scalar, lanes: Extent, known: dict[Value, Lane]
+    trace: Trace, child: Builder, drawn: Any, last: Scalar, lanes: Extent, known: dict[Value, BatchedValue]
 ) -> None:
     """Let each lane draw where the lane before it stopped; the generator goes on behind the last one."""
     b: Builder = trace.builder
@@ -115,6 +115,6 @@ def _spread_draws(
     dtype = NUMBERS["int"]
     steps = b.mul(lane_numbers(b, lanes), b.scalar_to_tensor(each, dtype=dtype) if isinstance(each, Value) else each)
     first = b.scalar_to_tensor(b.use(start.value), dtype=dtype)
-    known[entered] = Lane(b.add(steps, first), Form.STACKED)
+    known[entered] = BatchedValue(b.add(steps, first), LaneForm.STACKED)
     total = b.scalar_mul(b.scalar(b.extent(lanes)), b.scalar(each))
     trace.log.set(RNG, None, Scalar(b.scalar_add(b.use(start.value), total)))

@@ -13,19 +13,19 @@ from typing import Any
 
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.values.abstract import After, Const, Made, Template
+from dy2st.runtime.tracer.values.abstract import AbstractValue, AfterObjects, Const, MadeObject
 from dy2st.runtime.tracer.values.union import Variant
 
 
 @record(frozen=True)
-class Held:
+class HeldContent:
     """A container, or an object that the trace made, and what it holds at some point of the trace."""
 
     container: Any
     items: dict[Any, Any]
 
 
-class Aliases:
+class AliasAnalysis:
     """What a trace knows about tensors that may be the same one."""
 
     def __init__(self) -> None:
@@ -55,14 +55,14 @@ class Aliases:
         """Note that `made` is one of `sources` in a run; in tuples, lists and dicts, item by item."""
         if isinstance(made, (Tensor, Variant)):
             named = {id(x) for t in getattr(made, "alternatives", ()) for x in named_in(t)}
-            parts = [x for x in sources if not (isinstance(x, Held) and id(x.container) in named)]
+            parts = [x for x in sources if not (isinstance(x, HeldContent) and id(x.container) in named)]
             self.same([made, *(x for x in tensors_in(parts) if id(x) not in named)])
             return
-        if isinstance(made, Held):
-            self.same([made.container, *(x.container for x in sources if isinstance(x, Held))])
+        if isinstance(made, HeldContent):
+            self.same([made.container, *(x.container for x in sources if isinstance(x, HeldContent))])
             made = made.items
         if isinstance(made, dict):
-            parts = [x.items if isinstance(x, Held) else x for x in sources]
+            parts = [x.items if isinstance(x, HeldContent) else x for x in sources]
             for key, item in made.items():
                 self.joined(item, *(x[key] for x in parts if isinstance(x, dict) and key in x))
 
@@ -88,7 +88,7 @@ class Aliases:
             self.distinct.append(frozenset(id(root(t)) for t in tensors_in(made)))
 
     def is_held(self, t: Any) -> bool:
-        """Say whether a list or a variant holds a tensor by value."""
+        """Return whether a list or a variant holds a tensor by value."""
         return any(id(x) in self.held for x in self.groups.get(id(t), [t]))
 
 
@@ -96,7 +96,7 @@ def tensors_in(x: Any) -> Iterator[Any]:
     """Give the tensors, variants and containers in tuples, lists and dicts."""
     if isinstance(x, (Tensor, Variant)):
         yield x
-    elif isinstance(x, Held):
+    elif isinstance(x, HeldContent):
         yield x.container
         yield from tensors_in(x.items)
     elif isinstance(x, (list, tuple, dict)):
@@ -104,11 +104,11 @@ def tensors_in(x: Any) -> Iterator[Any]:
             yield from tensors_in(item)
 
 
-def named_in(t: Template) -> Iterator[Any]:
-    """Give the objects that a template names: what changes them is seen through it too."""
+def named_in(t: AbstractValue) -> Iterator[Any]:
+    """Give the objects that an abstract value names: what changes them is seen through it too."""
     if isinstance(t, Const):
         yield t.object
-    for child in () if isinstance(t, (Made, After)) else t.children:
+    for child in () if isinstance(t, (MadeObject, AfterObjects)) else t.children:
         yield from named_in(child)
 
 

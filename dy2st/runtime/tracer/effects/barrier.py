@@ -33,7 +33,7 @@ from dy2st.runtime.tracer.values.container_classes import is_of_users_class, pla
 from dy2st.runtime.tracer.values.object_attributes import attributes
 
 _QUIET = (StopIteration, KeyError, IndexError, RecursionError)
-"""What is raised for what a call was asked, not for a value that only the run will tell."""
+"""What is raised for what a call was asked, not for a value known only at run time."""
 
 
 def natively(trace: Trace, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
@@ -99,7 +99,7 @@ def _watched(trace: Trace, f: Any, args: Any, keywords: Any, symbolic: bool) -> 
 
 
 def _raises_eagerly(f: Any, args: Any) -> bool:
-    """Say whether eager mode raises the same: for what is no function, or of an operator that lacks these types."""
+    """Return whether eager mode raises the same: for what is no function, or of an operator that lacks these types."""
     if not callable(f):
         return True
     of_operators = getattr(f, "__module__", "") == "_operator"
@@ -141,7 +141,7 @@ def note_born(trace: Trace, x: Any, known: Any = ()) -> None:
 
 
 def _is_new(trace: Trace, x: Any) -> bool:
-    """Say whether nobody else holds what a call gave."""
+    """Return whether nobody else holds what a call gave."""
     if id(x) in trace.external or id(x) in trace.made.objects or isinstance(x, (Tensor, type, types.FunctionType)):
         return False
     return _references(x) <= _references_of_new()

@@ -15,7 +15,7 @@ _LOADS_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 
 
 def does(code: CodeType, *names: str) -> bool:
-    """Say whether some instruction of a function is one of these.
+    """Return whether some instruction of a function is one of these.
 
     >>> does((lambda x: len(x)).__code__, "LOAD_GLOBAL"), does((lambda x: x).__code__, "LOAD_GLOBAL", "STORE_GLOBAL")
     (True, False)
@@ -42,7 +42,9 @@ def names_of(code: CodeType, *instructions: str) -> Iterator[str]:
 
 
 def asks_for_types(f: Any, met: set[Any] | None = None) -> bool:
-    """Say whether a function of the user's, or one that it names, has `type`: it would be given a number of the run."""
+    """Return whether a function of the user's, or one that it names, has `type`: it would be given a number of the
+    run.
+    """
     f, met = getattr(f, "__func__", f), set() if met is None else met
     if not isinstance(f, FunctionType) or is_plain_module(f.__module__) or f.__code__ in met:
         return False

@@ -1,10 +1,11 @@
 """What lists, dicts, sets and deques hold while a function is traced.
 
-The content of a container is an entry of the write log, so that every branch has its own. A container that the traced
-code made itself also *shows* the entry: the real object holds what it holds at this point of the trace, and is put back
-when a branch or loop body ends. Python's own operations (`a + b`, unpacking, `*rest`) thereby see the right items, and
-what they change is noticed. Where the content is only known when the Program runs, the object shows one `Spliced` item,
-which stands for all of them. Containers from outside are never touched; their entry is committed after the run.
+The content of a container is an entry of the side-effect log, so that every branch has its own. A container that the
+traced code made itself also *shows* the entry: the real object holds what it holds at this point of the trace, and is
+put back when a branch or loop body ends. Python's own operations (`a + b`, unpacking, `*rest`) thereby see the right
+items, and what they change is noticed. Where the content is only known when the Program runs, the object shows one
+`Spliced` item, which stands for all of them. Containers from outside are never touched; their entry is committed after
+the run.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.runtime.eager.tensor import needs_value
-from dy2st.runtime.tracer.effects.alias_analysis import Aliases
-from dy2st.runtime.tracer.effects.known_keys import FoundKeys
-from dy2st.runtime.tracer.effects.side_effect_log import WriteLog
-from dy2st.runtime.tracer.effects.trace import Loans
+from dy2st.runtime.tracer.effects.alias_analysis import AliasAnalysis
+from dy2st.runtime.tracer.effects.known_keys import KnownKeys
+from dy2st.runtime.tracer.effects.side_effect_log import SideEffectLog
+from dy2st.runtime.tracer.effects.trace import Borrows
 from dy2st.runtime.tracer.values.container_classes import CONTENT, copied, fill, like, plain_content, settings
 from dy2st.runtime.tracer.values.made_objects import MadeObjects
 from dy2st.runtime.tracer.values.object_attributes import attributes, drop_attribute, put_attribute
 from dy2st.runtime.tracer.values.sentinels import MISSING, Key
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 CONTAINERS = (list, dict, set, deque)
 
 
 class Spliced:
-    """The one item that a container shows whose content only the run will tell."""
+    """The one item that a container shows whose content is known only at run time."""
 
     __slots__ = ("content",)
 
@@ -55,7 +56,7 @@ class Spliced:
 
 
 def is_spliced(items: Any) -> bool:
-    """Say whether one of these items, if they are those of a container, stands for many."""
+    """Return whether one of these items, if they are those of a container, stands for many."""
     return isinstance(items, CONTAINERS) and any(type(i) is Spliced for i in plain_content(items))
 
 
@@ -67,14 +68,14 @@ def refuse_spliced(arguments: Any) -> None:
         )
 
 
-class Contents:
+class ContainerState:
     """The part of a trace that knows what containers and objects hold; entries of the log have the key ("items", id)
     or ("attr", id, name).
     """
 
     builder: Builder
-    log: WriteLog
-    loans: Loans
+    log: SideEffectLog
+    borrows: Borrows
 
     def __init__(self) -> None:
         self.external: dict[int, Any] = {}
@@ -94,8 +95,8 @@ class Contents:
         self.changes = Counter[int]()
         """How often lists of unknown length, by id, got other items, for loops that run through them."""
         self.made = MadeObjects()
-        self.aliases = Aliases()
-        self.found_keys = FoundKeys()
+        self.aliases = AliasAnalysis()
+        self.found_keys = KnownKeys()
 
     def mark_external(self, x: Any) -> None:
         """Say that something was there before the trace."""
@@ -107,8 +108,8 @@ class Contents:
         """Return the content of a container as it stands in the trace; anything else is its own content."""
         if not isinstance(x, CONTAINERS):
             return x
-        if id(x) in self.loans.parts:
-            self.loans.read(x)
+        if id(x) in self.borrows.parts:
+            self.borrows.read(x)
         self.notice(x)
         found = self.log.get(("items", id(x)))
         if found is not MISSING:
@@ -130,13 +131,13 @@ class Contents:
         """Write the content of a container."""
         if id(x) in self.aliases.groups:
             self.before_write(x)
-        self.loans.moved(x)
+        self.borrows.moved(x)
         content = like(x, content)
         if id(x) not in self.external and id(x) not in self.first:
             self.first[id(x)] = copied(x)
         self.log.set(("items", id(x)), x, content)
         self.show(x, content)
-        self.loans.wrote(x)
+        self.borrows.wrote(x)
 
     def before_write(self, t: Any) -> None:
         """Look at a tensor, container or object that is changed next."""
@@ -144,7 +145,7 @@ class Contents:
     def lend(self, x: Any) -> None:
         """Say that `x` was put by value into a list of unknown length."""
         self.aliases.hold(x)
-        self.loans.lend(x)
+        self.borrows.lend(x)
 
     def log_attribute(self, x: Any, name: str, value: Any) -> None:
         """Write an attribute of an object into the log."""
@@ -153,7 +154,7 @@ class Contents:
         self.log.set(("attr", id(x), name), x, value)
         if id(x) in self.made.objects:
             self.show_attribute(("attr", id(x), name), value)
-        self.loans.wrote(x)
+        self.borrows.wrote(x)
 
     def attributes_of(self, x: Any) -> dict[str, Any]:
         """Return the attributes of an object as they stand in the trace."""
@@ -162,7 +163,7 @@ class Contents:
             for key, value in overlay.items():
                 if key[0] == "attr" and key[1] == id(x):
                     found[key[2]] = value
-        return {name: value for name, value in found.items() if not isinstance(value, Undefined)}
+        return {name: value for name, value in found.items() if not isinstance(value, UnboundLocal)}
 
     def made_of(self, x: Any) -> dict[str, Any]:
         """Return what an object is made of: its attributes and, where it is a container, itself as what it holds."""
@@ -170,11 +171,11 @@ class Contents:
         return {**settings(x), **found, CONTENT: x} if isinstance(x, CONTAINERS) else found
 
     def is_argument(self, x: Any) -> bool:
-        """Say whether the caller of what is traced holds a tensor."""
+        """Return whether the caller of what is traced holds a tensor."""
         return False
 
     def is_from_outside(self, x: Any) -> bool:
-        """Say whether a container or object was there before the trace, or is the caller's."""
+        """Return whether a container or object was there before the trace, or is the caller's."""
         return id(x) in self.external or self.is_argument(x)
 
     def show(self, x: Any, content: Any) -> None:
@@ -188,7 +189,7 @@ class Contents:
         """Let an object made in the trace have an attribute, for what Python's own operations read."""
         held = self.log.objects[key[1]]
         self.attributes_before.setdefault(key, attributes(held).get(key[2], MISSING))
-        if value is MISSING or isinstance(value, Undefined):
+        if value is MISSING or isinstance(value, UnboundLocal):
             drop_attribute(held, key[2])
         else:
             put_attribute(held, key[2], value)
@@ -238,7 +239,7 @@ class Contents:
             return use()
 
         def one(alternative: Any) -> Any:
-            with self.loans.quiet():
+            with self.borrows.quiet():
                 self.store(x, alternative)
             return use()
 

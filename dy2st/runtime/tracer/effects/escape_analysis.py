@@ -2,8 +2,8 @@
 
 A list that was there before an `if` stays the same object after it. One that a branch makes exists only where that
 branch runs, so it leaves the branch taken apart (`NewList`, `NewObject`) and is put together again behind the `if`.
-Old is what the user's running functions reach through their variables, what the write log knows, and what came from
-outside.
+Old is what the user's running functions reach through their variables, what the side-effect log knows, and what came
+from outside.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from dy2st.errors import StructureError
 from dy2st.ir.location import error_here, is_user_frame
 from dy2st.ir.program import Value
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.effects.alias_analysis import Held, named_in, root
+from dy2st.runtime.tracer.effects.alias_analysis import HeldContent, named_in, root
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import (
+    AbstractValue,
     Const,
     Items,
     NewList,
     NewObject,
     OneOf,
-    Template,
     TensorLike,
     Unset,
+    abstract_value_of,
     refuse_attributes,
-    template_of,
 )
 from dy2st.runtime.tracer.values.container_classes import CONTENT, is_of_users_class, plain_content
 from dy2st.runtime.tracer.values.object_attributes import attributes, slots_of
@@ -46,13 +46,13 @@ MOST_PARTS, MOST_NESTED = 10_000, 50
 """So many containers and objects are taken apart at most for one variable, and so many inside of each other."""
 
 
-def made_template(trace: Trace, x: Any, old: set[int]) -> Template:
-    """Return the template of what a branch left, with the things that it made taken apart."""
-    return _TakenApart(trace, old).template(x)
+def made_aval(trace: Trace, x: Any, old: set[int]) -> AbstractValue:
+    """Return the abstract value of what a branch left, with the things that it made taken apart."""
+    return _TakenApart(trace, old).aval(x)
 
 
-def made_content(trace: Trace, content: Any, old: set[int]) -> Template:
-    """Return the template of what a container holds."""
+def made_content(trace: Trace, content: Any, old: set[int]) -> AbstractValue:
+    """Return the abstract value of what a container holds."""
     return _TakenApart(trace, old).content(content)
 
 
@@ -64,36 +64,36 @@ class _TakenApart:
         self.around: list[int] = []
         self.count = 0
 
-    def template(self, x: Any) -> Template:
+    def aval(self, x: Any) -> AbstractValue:
         if isinstance(x, tuple):
             refuse_attributes(self.trace, x)
-            return Items(type(x), tuple(map(self.template, x)))
+            return Items(type(x), tuple(map(self.aval, x)))
         if id(x) in self.old or self.trace.is_from_outside(x):
-            return template_of(self.trace, x)
+            return abstract_value_of(self.trace, x)
         if type(x) in CONTAINERS:
             if isinstance(x, deque) and x.maxlen is not None:
                 raise StructureError("a deque with a greatest length is made inside of a branch or loop")
             self.enter(x)
-            made: Template = NewList(self.content(self.trace.content(x)))
+            made: AbstractValue = NewList(self.content(self.trace.content(x)))
         elif is_plain_object(x) or is_of_users_class(x):
             self.enter(x)
             found = self.trace.made_of(x)
             made = NewObject(type(x), tuple(found), tuple(self.part(name, item) for name, item in found.items()))
         else:
-            return template_of(self.trace, x)
+            return abstract_value_of(self.trace, x)
         self.around.pop()
         return made
 
-    def part(self, name: str, x: Any) -> Template:
-        return NewList(self.content(self.trace.content(x))) if name == CONTENT else self.template(x)
+    def part(self, name: str, x: Any) -> AbstractValue:
+        return NewList(self.content(self.trace.content(x))) if name == CONTENT else self.aval(x)
 
-    def content(self, content: Any) -> Template:
+    def content(self, content: Any) -> AbstractValue:
         if isinstance(content, dict):
-            return Items(dict, tuple(map(self.template, content.values())), tuple(content))
+            return Items(dict, tuple(map(self.aval, content.values())), tuple(content))
         if isinstance(content, CONTAINERS):
             kind = next(k for k in CONTAINERS if isinstance(content, k))
-            return Items(kind, tuple(map(self.template, content)))
-        return template_of(self.trace, content)
+            return Items(kind, tuple(map(self.aval, content)))
+        return abstract_value_of(self.trace, content)
 
     def enter(self, x: Any) -> None:
         """Note that `x` is being taken apart; refuse what has no end, or none that is near."""
@@ -108,7 +108,7 @@ class _TakenApart:
 
 
 def is_plain_object(x: Any) -> bool:
-    """Say whether `x` is an instance of a user's class that is no more than its attributes."""
+    """Return whether `x` is an instance of a user's class that is no more than its attributes."""
     kind = type(x)
     if kind.__flags__ & (1 << 9) == 0 or kind.__new__ is not object.__new__:
         return False
@@ -117,8 +117,8 @@ def is_plain_object(x: Any) -> bool:
     return kind.__module__.partition(".")[0] not in ("dy2st", "builtins", "types", "functools", "numpy")
 
 
-def either(x: Any, y: Any) -> Template:
-    """Return the template of one of two containers that were there before."""
+def either(x: Any, y: Any) -> AbstractValue:
+    """Return the abstract value of one of two containers that were there before."""
     return OneOf((Unset(""), Const(x), Const(y)))
 
 
@@ -160,7 +160,9 @@ def old_objects(trace: Trace) -> set[int]:
 
 
 def was_there(trace: Trace, key: Key, old: set[int]) -> bool:
-    """Say whether an entry of the write log is of something that was there before the block that is being closed."""
+    """Return whether an entry of the side-effect log is of something that was there before the block that is being
+    closed.
+    """
     if key[0] in ("items", "attr"):
         if key[1] in old or trace.is_from_outside(trace.log.owner(key)):
             return True
@@ -169,7 +171,7 @@ def was_there(trace: Trace, key: Key, old: set[int]) -> bool:
 
 
 def is_visible(trace: Trace, t: Tensor | Variant) -> bool:
-    """Say whether a tensor was there before the block that is being closed."""
+    """Return whether a tensor was there before the block that is being closed."""
     payload, builder = t._value if isinstance(t, Variant) else t._payload, trace.builder
     while builder is not None and isinstance(payload, Value):
         if payload.block is builder.block:
@@ -178,8 +180,8 @@ def is_visible(trace: Trace, t: Tensor | Variant) -> bool:
     return not isinstance(payload, Value)
 
 
-def with_same(trace: Trace, t: Template, x: Any, y: Any) -> Template:
-    """Return the template of what two branches left with the tensors that both have left alone as they are."""
+def with_same(trace: Trace, t: AbstractValue, x: Any, y: Any) -> AbstractValue:
+    """Return the abstract value of what two branches left with the tensors that both have left alone as they are."""
     if isinstance(t, TensorLike):
         return Const(x) if x is y and is_visible(trace, x) else t
     if not isinstance(t, Items):
@@ -192,7 +194,7 @@ def with_same(trace: Trace, t: Template, x: Any, y: Any) -> Template:
 
 
 def _may_hold(x: Any) -> bool:
-    """Say whether `x` can lead to containers or objects of the user's."""
+    """Return whether `x` can lead to containers or objects of the user's."""
     return isinstance(x, (*CONTAINERS, tuple, Variant)) or is_plain_object(x)
 
 
@@ -246,7 +248,7 @@ def held_in(trace: Trace, key: Any, x: Any, around: tuple[int, ...] = ()) -> Any
     around = (*around, id(x))
     content = trace.content(x) if isinstance(x, CONTAINERS) else x
     if isinstance(content, Variant):
-        return Held(x, {0: content})
+        return HeldContent(x, {0: content})
     items: dict[Any, Any] = {}
     if isinstance(content, (dict, list, tuple, deque)):
         pairs = content.items() if isinstance(content, dict) else enumerate(content)
@@ -254,9 +256,9 @@ def held_in(trace: Trace, key: Any, x: Any, around: tuple[int, ...] = ()) -> Any
     if is_of_users_class(x):
         items |= {(".", k): held_in(trace, None, i, around) for k, i in trace.attributes_of(x).items()}
     if isinstance(x, (*CONTAINERS, tuple)):
-        return Held(x, items) if isinstance(x, CONTAINERS) else items
+        return HeldContent(x, items) if isinstance(x, CONTAINERS) else items
     if id(x) in trace.made.objects:
-        return Held(x, {k: held_in(trace, None, i, around) for k, i in trace.attributes_of(x).items()})
+        return HeldContent(x, {k: held_in(trace, None, i, around) for k, i in trace.attributes_of(x).items()})
     return None
 
 

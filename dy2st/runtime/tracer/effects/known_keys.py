@@ -1,4 +1,4 @@
-"""Which keys that only the run will tell are known to be in a container, since a read has found them."""
+"""Which keys known only at run time are known to be in a container, since a read has found them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dy2st.ir.builder import Builder
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 
 
-class FoundKeys:
+class KnownKeys:
     """The keys that reads have found: what was emitted after a read, or in blocks of what follows it, has them too."""
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class FoundKeys:
             self._found[builder, id(container), key.value] = container
 
     def has(self, builder: Builder | None, container: Any, key: Any) -> bool:
-        """Say whether a read before this place has found the key."""
+        """Return whether a read before this place has found the key."""
         while isinstance(key, Scalar) and builder is not None:
             if (builder, id(container), key.value) in self._found:
                 return True

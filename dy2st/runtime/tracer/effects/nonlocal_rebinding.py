@@ -18,7 +18,7 @@ from dy2st.records import record
 from dy2st.runtime.gc_pause import while_it_lives
 from dy2st.runtime.tracer.effects.code_names import does
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 
 T = TypeVar("T")
 Get = Callable[[], Any]
@@ -26,14 +26,14 @@ Set = Callable[[Any], None]
 
 
 @record(frozen=True, eq=False)
-class Place:
+class VariableLocation:
     """Where a variable is kept: in a cell, or under its name in the globals of a module."""
 
     name: str
     holder: Any
 
     def same(self, other: Any) -> bool:
-        """Say whether two places are one."""
+        """Return whether two places are one."""
         return self.holder is other.holder and self.name == other.name
 
     def read(self) -> Any:
@@ -42,8 +42,8 @@ class Place:
             try:
                 return self.holder.cell_contents
             except ValueError:
-                return Undefined(self.name)
-        return self.holder.get(self.name, Undefined(self.name))
+                return UnboundLocal(self.name)
+        return self.holder.get(self.name, UnboundLocal(self.name))
 
     def write(self, value: Any) -> None:
         """Set the variable."""
@@ -56,7 +56,7 @@ class Place:
 class NotCarried(TraceError):
     """A variable is rebound inside of a branch or loop that does not hand it over."""
 
-    def __init__(self, function: str, place: Place):
+    def __init__(self, function: str, place: VariableLocation):
         self.place, at = place, user_location()
         super().__init__(
             f"`{function}` rebinds `{place.name}` of another function where that is not handed over",
@@ -66,11 +66,11 @@ class NotCarried(TraceError):
         )
 
 
-class Also:
-    """`get` and `set` of a branch or loop, with one variable more."""
+class OneMoreVariable:
+    """`get_state` and `set_state` of a branch or loop, with one variable more."""
 
-    def __init__(self, get: Get, set: Set, place: Place):
-        self.inner, self._set, self.place = get, set, place
+    def __init__(self, get_state: Get, set_state: Set, place: VariableLocation):
+        self.inner, self._set, self.place = get_state, set_state, place
 
     def get(self) -> tuple[Any, ...]:
         return (*self.inner(), self.place.read())
@@ -80,17 +80,19 @@ class Also:
         self.place.write(values[-1])
 
 
-def carrying_more(trace: Trace, run: Callable[[Get, Set, list[str]], T], get: Get, set: Set, names: Sequence[str]) -> T:
+def carrying_more(
+    trace: Trace, run: Callable[[Get, Set, list[str]], T], get_state: Get, set_state: Set, names: Sequence[str]
+) -> T:
     """Trace a branch or loop, again with more variables as long as calls inside of it rebind some."""
-    before, mark = get(), trace.checkpoint()
+    before, mark = get_state(), trace.checkpoint()
     try:
-        return run(get, set, list(names))
+        return run(get_state, set_state, list(names))
     except NotCarried as lost:
-        set(before)
-        if _carries(get, lost.place):  # it is one further out that does not
+        set_state(before)
+        if _carries(get_state, lost.place):  # it is one further out that does not
             raise
         trace.rollback(mark)
-        more = Also(get, set, lost.place)
+        more = OneMoreVariable(get_state, set_state, lost.place)
     return carrying_more(trace, run, more.get, more.set, [*names, more.place.name])
 
 
@@ -104,12 +106,12 @@ def check_carried(trace: Trace, made: Any, owner: Any = None) -> None:
     free, outer = _stored(made.__code__)
     cells = dict(zip(made.__code__.co_freevars, made.__closure__ or (), strict=True))
     for name in free:
-        _check(trace, made, Place(name, cells[name]), owner)
+        _check(trace, made, VariableLocation(name, cells[name]), owner)
     for name in outer:
-        _check(trace, made, Place(name, made.__globals__), owner)
+        _check(trace, made, VariableLocation(name, made.__globals__), owner)
 
 
-def _check(trace: Trace, made: FunctionType, place: Place, owner: Any) -> None:
+def _check(trace: Trace, made: FunctionType, place: VariableLocation, owner: Any) -> None:
     builder, owner = trace.builder, owner or _owner(trace, made, place.name)
     while builder is not owner and builder.parent is not None:
         get = trace.carried.get(id(builder))
@@ -127,17 +129,19 @@ def _owner(trace: Trace, made: FunctionType, name: str) -> Any:
     return None
 
 
-def _carries(get: Any, place: Place) -> bool:
-    """Say whether what reads the variables of a branch or loop reads this one."""
-    if isinstance(get, MethodType) and isinstance(get.__self__, Also):
-        return get.__self__.place.same(place) or _carries(get.__self__.inner, place)
-    if not isinstance(get, FunctionType):
+def _carries(get_state: Any, place: VariableLocation) -> bool:
+    """Return whether what reads the variables of a branch or loop reads this one."""
+    if isinstance(get_state, MethodType) and isinstance(get_state.__self__, OneMoreVariable):
+        return get_state.__self__.place.same(place) or _carries(get_state.__self__.inner, place)
+    if not isinstance(get_state, FunctionType):
         return False
     if isinstance(place.holder, CellType):
-        found = any(cell is place.holder for cell in get.__closure__ or ())
+        found = any(cell is place.holder for cell in get_state.__closure__ or ())
     else:
-        found = get.__globals__ is place.holder and place.name in get.__code__.co_names
-    return found or any(_carries(cell.cell_contents, place) for cell in get.__closure__ or () if _is_function(cell))
+        found = get_state.__globals__ is place.holder and place.name in get_state.__code__.co_names
+    return found or any(
+        _carries(cell.cell_contents, place) for cell in get_state.__closure__ or () if _is_function(cell)
+    )
 
 
 def _is_function(cell: CellType) -> bool:

@@ -1,8 +1,8 @@
 """What code that is not converted can come to from its arguments: lists, objects, arrays, with what the trace knows.
 
 Each thing found can show what the trace wrote to it, on the real object and for the length of a call, and be taken back
-afterwards; what the call itself changed goes into the write log of the block that the trace stands in. What the log
-cannot say (elements of arrays, library objects from outside) is put back, and refused.
+afterwards; what the call itself changed goes into the side-effect log of the block that the trace stands in. What the
+log cannot say (elements of arrays, library objects from outside) is put back, and refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dy2st.runtime.tracer.values.object_attributes import attributes, drop_attri
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 MOST = 20_000
@@ -49,7 +49,7 @@ _PASSED: tuple[type, ...] = (
 
 
 def is_atom(x: Any) -> bool:
-    """Say whether nothing can be read through `x` that may change."""
+    """Return whether nothing can be read through `x` that may change."""
     if type(x) in _ATOMS:
         return not (type(x) is types.BuiltinFunctionType and not isinstance(x.__self__, types.ModuleType | type(None)))
     return isinstance(x, _PASSED) or (type(x).__module__ or "").startswith("dy2st.")
@@ -81,7 +81,7 @@ class Reach:
         if outside and id(x) not in trace.external and id(x) not in trace.first and id(x) not in trace.made.objects:
             trace.mark_external(x)
         if isinstance(x, CONTAINERS):
-            thing = Container(trace, x)
+            thing = ReachedContainer(trace, x)
             self.things.append(thing)
             inner = [*thing.shown, *thing.shown.values()] if isinstance(thing.shown, dict) else thing.shown
             return [*((i, False) for i in inner), *((i, outside) for i in vars(x).values())] if hasattr(x, "__dict__") \
@@ -89,7 +89,7 @@ class Reach:
         if isinstance(x, (tuple, frozenset)):
             return [(i, outside) for i in x]
         if isinstance(x, ELEMENTS):
-            self.things.append(Elements(trace, whole(x)))
+            self.things.append(ReachedArray(trace, whole(x)))
             return ()
         if isinstance(x, types.MethodType):
             return ((x.__self__, outside), (x.__func__, True))
@@ -98,7 +98,7 @@ class Reach:
         if isinstance(x, functools.partial):
             return [(i, outside) for i in (x.func, *x.args, *x.keywords.values())]
         if hasattr(x, "__dict__") or is_plain_object(x):
-            thing = Object(trace, x)
+            thing = ReachedObject(trace, x)
             self.things.append(thing)
             users = thing.users
             return [*((i, outside and not users) for i in thing.shown.values()),
@@ -133,7 +133,7 @@ def of_class(kind: Any) -> Iterator[Any]:
                 yield from _of_function(f)
 
 
-class Container:
+class ReachedContainer:
     """A list, dict, set or deque."""
 
     def __init__(self, trace: Trace, x: Any):
@@ -168,7 +168,7 @@ class Container:
         return lambda: self.trace.store(self.x, made)
 
 
-class Object:
+class ReachedObject:
     """An object by its attributes."""
 
     def __init__(self, trace: Trace, x: Any):
@@ -205,7 +205,7 @@ class Object:
         for name in dict.fromkeys((*self.shown, *now)):
             value = now.get(name, MISSING)
             if value is not self.shown.get(name, MISSING):
-                self.trace.log_attribute(self.x, name, Undefined(name) if value is MISSING else value)
+                self.trace.log_attribute(self.x, name, UnboundLocal(name) if value is MISSING else value)
 
     def _put(self, old: dict[str, Any], new: dict[str, Any]) -> None:
         for name in old:
@@ -227,7 +227,7 @@ def seen_attributes(trace: Trace, x: Any) -> dict[str, Any]:
     return found
 
 
-class Elements:
+class ReachedArray:
     """An array: no Program changes its elements, but the block that made it may."""
 
     def __init__(self, trace: Trace, x: Any):
@@ -249,7 +249,7 @@ class Elements:
 
 
 def may_change(trace: Trace, x: Any) -> bool:
-    """Say whether the trace may change an object for real: nobody else has it, and it is gone where its block is."""
+    """Return whether the trace may change an object for real: nobody else has it, and it is gone where its block is."""
     if id(x) in trace.external or id(x) in trace.arrays:
         return False
     born = trace.made.library.get(id(x))
@@ -294,7 +294,7 @@ def items_of(x: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Say whether two plain copies hold the same things, in the same order."""
+    """Return whether two plain copies hold the same things, in the same order."""
     if len(a) != len(b):
         return False
     if isinstance(a, dict):

@@ -1,4 +1,4 @@
-"""The write log: nothing real is changed while tracing.
+"""The side-effect log: nothing real is changed while tracing.
 
 What converted code writes (tensor elements in place, attributes, items of containers, gradients, the draw number of the
 generator) goes here, under a key, and is read back from here. Branches fork the log; when tracing is over, the writes
@@ -17,7 +17,7 @@ from typing import Any
 from dy2st.runtime.tracer.values.sentinels import MISSING, Key
 
 
-class WriteLog:
+class SideEffectLog:
     """A stack of overlays from key to value; the top one takes the writes."""
 
     def __init__(self) -> None:

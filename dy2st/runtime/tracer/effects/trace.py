@@ -2,7 +2,7 @@
 
 `Tracer` implements it, and so do a hand-built Program and the trace of a call (`jit/tracing/trace.py`). Its parts:
 
-    log, made, aliases, loans, found_keys    objects of their own
+    log, made, aliases, borrows, found_keys    objects of their own
     Recording, Containers, Python, ...       what abstract values ask (`values/trace.py`)
     Objects, Statements, Calls               what the trace met and made; attempts and their roll-back; functions inside
 """
@@ -18,14 +18,14 @@ from dy2st.errors import NeedsPythonValue
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Block, Value
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.effects.alias_analysis import Aliases
-from dy2st.runtime.tracer.effects.known_keys import FoundKeys
-from dy2st.runtime.tracer.effects.side_effect_log import WriteLog
+from dy2st.runtime.tracer.effects.alias_analysis import AliasAnalysis
+from dy2st.runtime.tracer.effects.known_keys import KnownKeys
+from dy2st.runtime.tracer.effects.side_effect_log import SideEffectLog
 from dy2st.runtime.tracer.values.sentinels import Key
 from dy2st.runtime.tracer.values.trace import ValueTrace
 
 
-class Loans(Protocol):
+class Borrows(Protocol):
     """What lists and variants hold by value (`access/borrow_tracking.py`)."""
 
     parts: dict[int, tuple[Any, Any]]
@@ -46,7 +46,7 @@ class Loans(Protocol):
     def storing(self) -> AbstractContextManager[None]: ...
     def keeping(self) -> AbstractContextManager[None]: ...
     def quiet(self) -> AbstractContextManager[None]: ...
-    def turn(self, outer: Builder | None) -> AbstractContextManager[None]: ...
+    def iteration(self, outer: Builder | None) -> AbstractContextManager[None]: ...
     def state(self) -> Any: ...
     def at(self, state: Any) -> AbstractContextManager[None]: ...
     def restore(self, *states: Any) -> None: ...
@@ -96,10 +96,10 @@ class Statements(Protocol):
     """How many sites each of them had when it was traced last, by the code of its body."""
     raised_at: dict[int, tuple[BaseException, Any]]
     """Where exceptions were raised first, by id."""
-    turns: dict[Value, Any]
-    """For each number of a turn: how many turns its loop has."""
+    iterations: dict[Value, Any]
+    """For each number of an iteration: how many iterations its loop has."""
     most_unrolled: int | None
-    """The most turns of a loop that are recorded one after the other, where there is such a limit."""
+    """The most iterations of a loop that are recorded one after the other, where there is such a limit."""
     rebuilding: int
     """How many lists inside of each other are being made of other values."""
     asked: NeedsPythonValue | None
@@ -149,10 +149,10 @@ class Trace(ValueTrace, Objects, Statements, Calls, Protocol):
     """A trace: its parts by name, and what it is asked."""
 
     @property
-    def log(self) -> WriteLog: ...
+    def log(self) -> SideEffectLog: ...
     @property
-    def aliases(self) -> Aliases: ...
+    def aliases(self) -> AliasAnalysis: ...
     @property
-    def loans(self) -> Loans: ...
+    def borrows(self) -> Borrows: ...
     @property
-    def found_keys(self) -> FoundKeys: ...
+    def found_keys(self) -> KnownKeys: ...

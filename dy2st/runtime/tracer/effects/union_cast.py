@@ -13,18 +13,18 @@ from typing import Any
 from dy2st.autodiff.cotangents import close_cond
 from dy2st.ir.program import Value
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
-from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object, made_template
+from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object, made_aval
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import (
+    AbstractValue,
     Const,
     Items,
     NewList,
     NewObject,
     OneOf,
-    Template,
     is_taken_apart,
 )
-from dy2st.runtime.tracer.values.flatten import alternative, encode
+from dy2st.runtime.tracer.values.flatten import alternative, flatten
 from dy2st.runtime.tracer.values.union import Variant
 
 
@@ -40,9 +40,9 @@ def _way(trace: Trace, x: Variant, t: OneOf, kind: Any, places: Sequence[int], k
     tag = b.emit("variant_tag", [x.value])
     then, other = b.child(), b.child()
     with trace.inside(then, {}):
-        template = t.alternatives[places[k]]
-        values = encode(trace, alternative(trace, x, k), template)
-        if is_taken_apart(template):
+        aval = t.alternatives[places[k]]
+        values = flatten(trace, alternative(trace, x, k), aval)
+        if is_taken_apart(aval):
             values = [then.emit("tuple_new", values)]
         then.block.results = [then.emit("variant_new", values, {"type": kind, "tag": places[k]})]
     with trace.inside(other, {}):
@@ -57,26 +57,26 @@ def by_value(trace: Trace, x: Any, old: set[int]) -> Any:
         return (isinstance(thing, CONTAINERS) or is_plain_object(thing)) and id(thing) not in old
 
     if isinstance(x, Variant) and any(names(a, is_new) for a in x.alternatives):
-        return remade(trace, x, lambda y: made_template(trace, by_value(trace, y, old), old))
+        return remade(trace, x, lambda y: made_aval(trace, by_value(trace, y, old), old))
     if type(x) is tuple:
         return tuple(by_value(trace, i, old) for i in x)
     return x
 
 
-def names(t: Template, wanted: Callable[[Any], bool]) -> bool:
-    """Say whether a template names a constant object of the wanted kind."""
+def names(t: AbstractValue, wanted: Callable[[Any], bool]) -> bool:
+    """Return whether an abstract value names a constant object of the wanted kind."""
     if isinstance(t, Const):
         return wanted(t.object)
     inside = t.children if isinstance(t, (Items, NewObject, NewList, OneOf)) else ()
     return any(names(child, wanted) for child in inside)
 
 
-def remade(trace: Trace, x: Variant, template: Callable[[Any], Template]) -> Variant:
-    """Return a variant of which each alternative has the template that its object has now."""
-    found: list[Template] = [x.alternatives[0]]
+def remade(trace: Trace, x: Variant, aval: Callable[[Any], AbstractValue]) -> Variant:
+    """Return a variant of which each alternative has the abstract value that its object has now."""
+    found: list[AbstractValue] = [x.alternatives[0]]
     for tag in range(1, len(x.alternatives)):
         with trace.inside(trace.builder.child(), {}):  # only to see what it is made of
-            found.append(template(alternative(trace, x, tag)))
+            found.append(aval(alternative(trace, x, tag)))
     t = OneOf(tuple(found))
     value = trace.recast(x, t, trace.builder.named(t.types()[0]), range(len(found)))
     return Variant(value, t.alternatives)

@@ -19,7 +19,7 @@ from dy2st.errors import StructureError
 from dy2st.ir.location import error_here
 from dy2st.runtime.tracer.access.boolean_ops import not_, or_
 from dy2st.runtime.tracer.control_flow.conditional import if_
-from dy2st.runtime.tracer.control_flow.recursion import Active
+from dy2st.runtime.tracer.control_flow.recursion import ActiveCall
 from dy2st.runtime.tracer.effects.nonlocal_rebinding import check_carried
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.sentinels import MISSING
@@ -31,8 +31,8 @@ DEEPEST = 30
 """Runs of one generator inside of each other, after which a trace gives up: each takes a dozen frames of Python's."""
 
 
-class Kept:
-    """A value that branches and loops of the trace hand over: an entry of the write log."""
+class LoggedVariable:
+    """A value that branches and loops of the trace hand over: an entry of the side-effect log."""
 
     def __init__(self, trace: Trace, value: Any):
         self.trace = trace
@@ -51,13 +51,13 @@ class Kept:
         self.trace.log.set(("attr", id(self), "value"), self, value)
 
 
-class Pushed(Iterator[Any]):
+class PushIterator(Iterator[Any]):
     """An iterator that can hand all its items to a consumer, or be pulled by Python."""
 
     def __init__(self, trace: Trace, run: Callable[[Consumer], Any], own: Callable[[], Iterator[Any]]):
         self.trace, self._run, self._make, self._block = trace, run, own, trace.builder.block
         self._own: Iterator[Any] | None = None
-        self._began = Kept(trace, False)
+        self._began = LoggedVariable(trace, False)
 
     @property
     def is_fresh(self) -> bool:
@@ -110,30 +110,31 @@ class Pushed(Iterator[Any]):
         if not left:
             self._began.set(ENDED)
 
-    def each(self, change: Callable[[Any, Consumer], Any], own: Callable[[], Iterator[Any]]) -> Pushed:
+    def each(self, change: Callable[[Any, Consumer], Any], own: Callable[[], Iterator[Any]]) -> PushIterator:
         """Return an iterator over what `change` hands to a consumer for each item."""
-        return Pushed(self.trace, lambda consumer: self.push(lambda item: change(item, consumer)), own)
+        return PushIterator(self.trace, lambda consumer: self.push(lambda item: change(item, consumer)), own)
 
 
-def generated(trace: Trace, pull: Callable[..., Iterator[Any]], push: Any, arguments: tuple[Any, ...]) -> Pushed:
+def generated(trace: Trace, pull: Callable[..., Iterator[Any]], push: Any, arguments: tuple[Any, ...]) -> PushIterator:
     """Return what a call of a generator function gives, from the two forms that conversion makes of it."""
 
     def run(consumer: Consumer) -> None:
         check_carried(trace, push)
         if sum(active.function.__code__ is push.__code__ for active in trace.active) >= DEEPEST:
             raise error_here(StructureError, f"a generator goes through itself, {DEEPEST} deep")
-        trace.active.append(Active(push, arguments, trace.builder))
+        trace.active.append(ActiveCall(push, arguments, trace.builder))
         try:
             push(consumer, *arguments)
         finally:
             trace.active.pop()
 
     made = pull(*arguments)
-    return Pushed(trace, run, lambda: made)
+    return PushIterator(trace, run, lambda: made)
 
 
-def loop_over(trace: Trace, items: Pushed, body: Callable[[Any], None], get: Callable[[], Any],
-              set: Callable[[Any], None], names: Sequence[str], test: Callable[[], Any] | None) -> None:  # fmt: skip
+def loop_over(trace: Trace, items: PushIterator, body: Callable[[Any], None], get_state: Callable[[], Any],
+              set_state: Callable[[Any], None], names: Sequence[str], test: Callable[[],
+              Any] | None) -> None:  # fmt: skip
     """Run a `for` statement over a generator; `test` is False once it was left by `break`."""
     owner = trace.builder
 
@@ -144,15 +145,15 @@ def loop_over(trace: Trace, items: Pushed, body: Callable[[Any], None], get: Cal
 
     go = True if test is None else test()
     if trace.is_symbolic(go):
-        if_(trace, go, lambda: items.push(consumer), lambda: None, get, set, names)
+        if_(trace, go, lambda: items.push(consumer), lambda: None, get_state, set_state, names)
     elif go:
         items.push(consumer)
 
 
 # ---- built-ins over generators -------------------------------------------------------------------------------------
-def quantified(trace: Trace, items: Pushed, truth: Callable[[Any, Any], Any], every: bool) -> Any:
+def quantified(trace: Trace, items: PushIterator, truth: Callable[[Any, Any], Any], every: bool) -> Any:
     """Return `all(items)` or `any(items)`; items are asked for as long as the answer is open."""
-    answer = Kept(trace, every)
+    answer = LoggedVariable(trace, every)
 
     def consumer(item: Any) -> Any:
         answer.set(truth(trace, item))
@@ -162,9 +163,9 @@ def quantified(trace: Trace, items: Pushed, truth: Callable[[Any, Any], Any], ev
     return answer.get()
 
 
-def numbered(trace: Trace, items: Pushed, start: Any) -> Pushed:
+def numbered(trace: Trace, items: PushIterator, start: Any) -> PushIterator:
     """Return `enumerate(items, start)`."""
-    count = Kept(trace, start)
+    count = LoggedVariable(trace, start)
 
     def change(item: Any, consumer: Consumer) -> Any:
         number = count.get()
@@ -176,14 +177,14 @@ def numbered(trace: Trace, items: Pushed, start: Any) -> Pushed:
 
 def beside(
     trace: Trace,
-    items: Pushed,
+    items: PushIterator,
     ahead: Any,
     length: Any,
     row: Callable[[Any, Any], Any],
     own: Callable[[], Iterator[Any]],
-) -> Pushed:
+) -> PushIterator:
     """Return what `row(i, item)` makes of the first `length` items; of no more than `ahead` is asked for."""
-    count = Kept(trace, 0)
+    count = LoggedVariable(trace, 0)
 
     def change(item: Any, consumer: Consumer) -> Any:
         i = count.get()
@@ -194,10 +195,12 @@ def beside(
     made = items.each(change, own)
     if ahead is ENDLESS:
         return made
-    return Pushed(trace, lambda consumer: _handed(trace, ahead > 0, lambda: made.push(consumer), None), own)
+    return PushIterator(trace, lambda consumer: _handed(trace, ahead > 0, lambda: made.push(consumer), None), own)
 
 
-def chosen(trace: Trace, items: Pushed, keep: Callable[[Any], Any], own: Callable[[], Iterator[Any]]) -> Pushed:
+def chosen(
+    trace: Trace, items: PushIterator, keep: Callable[[Any], Any], own: Callable[[], Iterator[Any]]
+) -> PushIterator:
     """Return the items that `keep` wants."""
     return items.each(lambda item, consumer: _handed(trace, keep(item), lambda: consumer(item), False), own)
 
@@ -206,6 +209,6 @@ def _handed(trace: Trace, wanted: Any, hand: Callable[[], Any], otherwise: Any) 
     """Return what `hand` gives where it is wanted."""
     if not trace.is_symbolic(wanted):
         return hand() if trace.content(wanted) else otherwise
-    given = Kept(trace, otherwise)
+    given = LoggedVariable(trace, otherwise)
     if_(trace, trace.truth(wanted), lambda: given.set(hand()), lambda: None, tuple, lambda _: None, ())
     return given.get()

@@ -1,7 +1,7 @@
-"""One symbolic loop while it is traced: which variables and log entries it carries, and with which templates.
+"""One symbolic loop while it is traced: which variables and log entries it carries, and with which abstract values.
 
-That is found by tracing the body until what leaves a turn fits what enters it: what stays the same object is a constant
-of the loop, everything else becomes as general as needed. What came of it is kept for later traces
+That is found by tracing the body until what leaves an iteration fits what enters it: what stays the same object is a
+constant of the loop, everything else becomes as general as needed. What came of it is cached for later traces
 (loop_state_cache.py).
 """
 
@@ -19,18 +19,18 @@ from dy2st.ir.types import INT, ScalarType
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.executor.select import expect_loops
 from dy2st.runtime.signal_delivery import Interrupted
-from dy2st.runtime.tracer.control_flow.conditional import if_, predicate, seen_template
+from dy2st.runtime.tracer.control_flow.conditional import if_, predicate, seen_aval
 from dy2st.runtime.tracer.control_flow.internal_errors import refuse_fault
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
-from dy2st.runtime.tracer.effects.escape_analysis import held_in, made_content, made_template, old_objects, was_there
+from dy2st.runtime.tracer.effects.escape_analysis import held_in, made_aval, made_content, old_objects, was_there
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.effects.union_cast import by_value
 from dy2st.runtime.tracer.loops import loop_state_cache
-from dy2st.runtime.tracer.loops.loop_state_cache import Settled, gradients_reach
+from dy2st.runtime.tracer.loops.loop_state_cache import CachedLoopState, gradients_reach
 from dy2st.runtime.tracer.recording.loop_checkpointing import Policy, loop_attributes
-from dy2st.runtime.tracer.values.abstract import Const, ListOf, NewList, Number, Template, TensorLike
-from dy2st.runtime.tracer.values.flatten import decode, encode
-from dy2st.runtime.tracer.values.join import meet
+from dy2st.runtime.tracer.values.abstract import AbstractValue, Const, ListOf, NewList, Number, TensorLike
+from dy2st.runtime.tracer.values.flatten import flatten, unflatten
+from dy2st.runtime.tracer.values.join import join_values
 from dy2st.runtime.tracer.values.sentinels import Key
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -40,40 +40,40 @@ MOST_ATTEMPTS = 16
 
 
 class RaisesAlways(Exception):
-    """A turn that raises whenever it runs: the loop is no loop, but an `if` that raises."""
+    """An iteration that raises whenever it runs: the loop is no loop, but an `if` that raises."""
 
 
-class Loop:
+class TracedLoop:
     """One symbolic loop while it is traced."""
 
-    def __init__(self, trace: Trace, get: Thunk, set: Callable[[Any], None], names: Sequence[str],
+    def __init__(self, trace: Trace, get_state: Thunk, set_state: Callable[[Any], None], names: Sequence[str],
                  checkpoint: Policy | None = None):  # fmt: skip
-        self.trace, self.get, self.set, self.names = trace, get, set, list(names)
+        self.trace, self.get, self.set, self.names = trace, get_state, set_state, list(names)
         self.place = user_location()
         self.attributes = loop_attributes(checkpoint)
-        self.before = tuple(get())
+        self.before = tuple(get_state())
         self.keys: list[Key] = []
-        self.known = trace.loans.state()
-        """What is known of loans before the loop."""
+        self.known = trace.borrows.state()
+        """What is known of borrows before the loop."""
         self.lent: dict[Any, list[Any]] = {}
-        """Who holds by value what a turn leaves in a slot."""
+        """Who holds by value what an iteration leaves in a slot."""
         self.entering: dict[Any, Any] = dict(enumerate(self.before))
-        self.templates: dict[Any, Template] = {}
+        self.avals: dict[Any, AbstractValue] = {}
         self.old = old_objects(trace)
         self.seen: list[dict[Any, Any]] = []
         """The tensors that the slots held at the beginning and at the end of the last attempt."""
         self.arguments: dict[Any, list[Value]] = {}
-        """What the slots are made of at the beginning of a turn."""
-        self.leaving: dict[Any, Template] = {}
+        """What the slots are made of at the beginning of an iteration."""
+        self.leaving: dict[Any, AbstractValue] = {}
         """What the last attempt left in the slots."""
 
     # ---- the two kinds ---------------------------------------------------------------------------------------------
-    def run_while(self, go: Any, turn: Thunk) -> None:
-        """Emit a `while_loop`: `go` decides the first turn, what `turn` returns each further one."""
+    def run_while(self, go: Any, iteration: Thunk) -> None:
+        """Emit a `while_loop`: `go` decides the first iteration, what `iteration` returns each further one."""
         try:
-            child, after = self._settle(turn)
+            child, after = self._converge(iteration)
         except RaisesAlways:
-            if_(self.trace, go, lambda: self._raises(turn), lambda: None, self.get, self.set, self.names)
+            if_(self.trace, go, lambda: self._raises(iteration), lambda: None, self.get, self.set, self.names)
             return
         pred = predicate(self.trace, go)
         with self.trace.inside(child, self.writes):
@@ -85,17 +85,19 @@ class Loop:
         self._finish(child, "while_loop", pred, [last], {}, 0)
 
     def run_for(self, items: SymbolicIterable, body: Callable[[Any], None], test: Thunk | None) -> Any:
-        """Emit a `counted_while`, or a `while_loop` that counts where the loop can be left early; return the turns."""
+        """Emit a `counted_while`, or a `while_loop` that counts where the loop can be left early; return the
+        iterations.
+        """
         trace = self.trace
         if test is None:
             index: list[Scalar] = []
 
             def enter(child: Builder) -> None:
                 index[:] = [Scalar(child.argument(INT, "i"))]
-                trace.turns[index[0].value] = items.length
+                trace.iterations[index[0].value] = items.length
 
             try:
-                child, _ = self._settle(lambda: body(items.get(index[0])), enter)
+                child, _ = self._converge(lambda: body(items.get(index[0])), enter)
             except RaisesAlways:
                 go = trace.as_scalar(0) < items.length
                 alone = partial(self._raises, lambda: body(items.get(0)))
@@ -104,7 +106,7 @@ class Loop:
             self._finish(child, "counted_while", trace.scalar(items.length), [], {"reverse": False}, 1)
             return items.length
         counter = len(self.before)
-        self.entering[counter], self.templates[counter] = 0, Number("int")
+        self.entering[counter], self.avals[counter] = 0, Number("int")
         self.names.append("the turn")
         outer_get, outer_set = self.get, self.set
         position: list[Any] = [0]
@@ -117,7 +119,7 @@ class Loop:
         self.set = put
         self.before = (*self.before, 0)
 
-        def turn() -> Any:
+        def iteration() -> Any:
             body(items.get(position[0]))
             position[0] = position[0] + 1
             return trace.both(trace.as_scalar(position[0]) < items.length, test)
@@ -129,49 +131,49 @@ class Loop:
             if not go:
                 return 0
             go = Scalar(trace.builder.scalar(True))
-        self.run_while(go, turn)
+        self.run_while(go, iteration)
         return position[0]
 
-    def _raises(self, turn: Thunk) -> None:
-        """Trace a turn that raises whenever it runs; refuse one that does not where it stands alone."""
-        turn()
+    def _raises(self, iteration: Thunk) -> None:
+        """Trace an iteration that raises whenever it runs; refuse one that does not where it stands alone."""
+        iteration()
         raise self._error("a turn of this loop raised when it was traced as one of many, and does not as the only one")
 
     # ---- finding what is carried -----------------------------------------------------------------------------------
-    def _settle(self, turn: Thunk, enter: Callable[[Builder], None] | None = None) -> tuple[Builder, Any]:
-        """Trace the turn until what leaves it fits what enters; return its builder and what it returned."""
+    def _converge(self, iteration: Thunk, enter: Callable[[Builder], None] | None = None) -> tuple[Builder, Any]:
+        """Trace the iteration until what leaves it fits what enters; return its builder and what it returned."""
         trace = self.trace
         expect_loops()
         for i, x in self.entering.items():
-            if i not in self.templates:  # what changes at every turn is known from the start
-                self.templates[i] = seen_template(trace, None, x)
-        entering = dict(self.templates)
+            if i not in self.avals:  # what changes at every iteration is known from the start
+                self.avals[i] = seen_aval(trace, None, x)
+        entering = dict(self.avals)
         key = loop_state_cache.key_of(self.place, self.names, entering)
         frame = user_frame()
         variables = {} if frame is None else frame.f_locals
-        settled = None if key is None else trace.loop_notes.kept(key, variables, self._seen_template)
-        if key is not None and settled is not None and settled.templates:
-            found = self._from(settled, turn, enter)
+        converged = None if key is None else trace.loop_notes.cached(key, variables, self._seen_aval)
+        if key is not None and converged is not None and converged.avals:
+            found = self._from(converged, iteration, enter)
             if found is not None:
                 trace.loop_notes.used.append(key)
                 return found
         names, written = trace.builder.names, trace.aliases.writes
-        child, after, skipped = self._until_stable(turn, enter, names.count)
+        child, after, skipped = self._until_stable(iteration, enter, names.count)
         depends = trace.aliases.writes != written or any(o.op.is_raise for o in child.block.walk())
-        if key is None or not trace.loop_notes.are_read or (settled is not None and not settled.templates):
+        if key is None or not trace.loop_notes.are_read or (converged is not None and not converged.avals):
             return child, after
-        failures = 0 if settled is None else settled.failures + 1
+        failures = 0 if converged is None else converged.failures + 1
         if not depends:  # on traces before it
-            entering |= {k: self._seen_template(k) for k in self.keys}
-            loop_state_cache.keep(key, entering, self.templates, variables, skipped, failures)
+            entering |= {k: self._seen_aval(k) for k in self.keys}
+            loop_state_cache.keep(key, entering, self.avals, variables, skipped, failures)
         elif failures:
             loop_state_cache.forget(key)
         return child, after
 
     def _until_stable(
-        self, turn: Thunk, enter: Callable[[Builder], None] | None, begun: int
+        self, iteration: Thunk, enter: Callable[[Builder], None] | None, begun: int
     ) -> tuple[Builder, Any, int]:
-        """Trace the turn again and again; return also how many symbols were taken before the last time."""
+        """Trace the iteration again and again; return also how many symbols were taken before the last time."""
         trace = self.trace
         looked_again = False
         for _ in range(MOST_ATTEMPTS):
@@ -181,95 +183,101 @@ class Loop:
                 enter(child)
             mark, written = trace.checkpoint(), trace.aliases.writes
             try:
-                stable, after = self._attempt(child, turn)
+                stable, after = self._attempt(child, iteration)
             except RaisesAlways:
                 trace.rollback(mark)
                 self.set(self.before)
                 raise
             if stable and (trace.aliases.writes == written or looked_again):
                 return child, after, skipped
-            looked_again = stable  # at writes in place, with what is known now of the tensors of later turns
+            looked_again = stable  # at writes in place, with what is known now of the tensors of later iterations
             trace.rollback(mark)
         raise self._error("the values that this loop carries do not settle")
 
     def _from(
-        self, settled: Settled, turn: Thunk, enter: Callable[[Builder], None] | None
+        self, converged: CachedLoopState, iteration: Thunk, enter: Callable[[Builder], None] | None
     ) -> tuple[Builder, Any] | None:
-        """Trace the turn once, from what an earlier trace settled on; None where this one would not settle on that."""
-        trace, entering = self.trace, dict(self.templates)
+        """Trace the iteration once, from what an earlier trace settled on; None where this one would not settle on
+        that.
+        """
+        trace, entering = self.trace, dict(self.avals)
         mark = trace.checkpoint()
-        keys = [slot for slot in settled.templates if slot not in entering]
+        keys = [slot for slot in converged.avals if slot not in entering]
         try:
-            child, after, holds = self._attempt_from(settled, keys, turn, enter)
+            child, after, holds = self._attempt_from(converged, keys, iteration, enter)
             if holds:
                 return child, after
-        except Exception:  # what was kept is of another loop, or the next trace finds the same
+        except Exception:  # what was cached is of another loop, or the next trace finds the same
             pass
         trace.rollback(mark)
-        self.templates = entering
+        self.avals = entering
         self.entering = {slot: x for slot, x in self.entering.items() if slot not in keys}
         self.keys, self.lent, self.seen = [], {}, []
         return None
 
     def _attempt_from(
-        self, settled: Settled, keys: list[Any], turn: Thunk, enter: Callable[[Builder], None] | None
+        self, converged: CachedLoopState, keys: list[Any], iteration: Thunk, enter: Callable[[Builder], None] | None
     ) -> tuple[Builder, Any, bool]:
-        """Trace the turn from what an earlier trace settled on; say too whether this one would settle on that.
+        """Trace the iteration from what an earlier trace settled on; say too whether this one would settle on that.
 
         `keys` are the slots that nothing has told before.
         """
-        trace, entering, written = self.trace, dict(self.templates), self.trace.aliases.writes
+        trace, entering, written = self.trace, dict(self.avals), self.trace.aliases.writes
         self.keys += keys
         self.entering |= {k: trace.current(k) for k in keys}
-        entering |= {k: self._seen_template(k) for k in keys}
-        self.templates |= settled.templates
-        trace.builder.names.count += settled.skipped
+        entering |= {k: self._seen_aval(k) for k in keys}
+        self.avals |= converged.avals
+        trace.builder.names.count += converged.skipped
         child = trace.builder.child()
         if enter is not None:
             enter(child)
-        stable, after = self._attempt(child, turn)
+        stable, after = self._attempt(child, iteration)
         if not stable or trace.aliases.writes != written:
             return child, after, False
-        if not settled.is_confirmed(trace, entering, self.leaving, self.arguments):
+        if not converged.is_confirmed(trace, entering, self.leaving, self.arguments):
             return child, after, False
-        said = [i for i, t in self.templates.items() if _needs_gradient(t) and not _needs_gradient(entering[i])]
+        said = [i for i, t in self.avals.items() if _needs_gradient(t) and not _needs_gradient(entering[i])]
         left = {i: self._value_left(x) for i, x in self.left.items()}
         return child, after, gradients_reach(said, left, self.arguments, child, trace.needs)
 
     def _value_left(self, x: Any) -> Value | None:
-        """Return the value of what a turn left in a slot where that is a tensor, also one from outside of the trace."""
+        """Return the value of what an iteration left in a slot where that is a tensor, also one from outside of the
+        trace.
+        """
         return self.trace.value_of(x) if isinstance(x, Tensor) else None
 
-    def _seen_template(self, slot: Any, owner: Any = None) -> Template:
-        """Return the template of what a slot holds before the loop; `owner` is the list of which it is the content."""
+    def _seen_aval(self, slot: Any, owner: Any = None) -> AbstractValue:
+        """Return the abstract value of what a slot holds before the loop; `owner` is the list of which it is the
+        content.
+        """
         if isinstance(slot, int):
-            return self.templates[slot]
+            return self.avals[slot]
         if owner is not None:
             self.trace.log.keep(owner)
-        return seen_template(self.trace, slot, self.entering.get(slot, self.trace.current(slot)))
+        return seen_aval(self.trace, slot, self.entering.get(slot, self.trace.current(slot)))
 
-    def _attempt(self, child: Builder, turn: Thunk) -> tuple[bool, Any]:
+    def _attempt(self, child: Builder, iteration: Thunk) -> tuple[bool, Any]:
         trace = self.trace
         self.writes: dict[Key, Any] = {}
         self._lend_entering()
         entries: list[Value] = []
         objects: dict[Any, Any] = {}
         with trace.inside(child, self.writes):
-            for slot, template in self.templates.items():
-                values = [child.argument(t) for t in map(child.named, template.types())]
+            for slot, aval in self.avals.items():
+                values = [child.argument(t) for t in map(child.named, aval.types())]
                 self.arguments[slot] = values
                 entries += values
-                objects[slot] = decode(trace, iter(values), template)
+                objects[slot] = unflatten(trace, iter(values), aval)
             for key in self.keys:
                 trace.commit_joined(key, objects[key])
             for slot, owners in self.lent.items():
-                trace.loans.freeze(objects.get(slot), owners, self.old)
+                trace.borrows.freeze(objects.get(slot), owners, self.old)
             entered = {slot: held_in(trace, slot, x) for slot, x in objects.items()}
             self._are_one_of(entered)
             self.set(tuple(objects[i] for i in range(len(self.before))))
             try:
-                with trace.carrying(self.get), trace.loans.turn(child.parent):
-                    after = turn()
+                with trace.carrying(self.get), trace.borrows.iteration(child.parent):
+                    after = iteration()
             except (Dy2stError, KeyboardInterrupt, Interrupted):
                 raise
             except BaseException as error:
@@ -283,7 +291,7 @@ class Loop:
         found = [key for key in self.writes if key not in self.keys and self._is_carried(key)]
         for key in found:
             self.entering[key] = trace.current(key)
-            self.templates[key] = seen_template(trace, key, self.entering[key])
+            self.avals[key] = seen_aval(trace, key, self.entering[key])
         self.keys += found
         left.update({key: self.writes.get(key, self.entering[key]) for key in self.keys})
         self.left = left
@@ -291,45 +299,45 @@ class Loop:
         self.lent |= lent
         for slot, x in left.items():
             met = self._meet(slot, child, x)
-            if met != self.templates[slot]:
-                self.templates[slot] = met
+            if met != self.avals[slot]:
+                self.avals[slot] = met
                 stable = False
         return stable, after
 
     def _lend_entering(self) -> None:
-        """Note what enters by value: the elements of a list whose length only the run tells in the loop."""
+        """Note what enters by value: the elements of a list whose length is known only at run time in the loop."""
         for slot, content in self.entering.items():
-            if isinstance(slot, tuple) and isinstance(content, list) and isinstance(self.templates.get(slot), ListOf):
-                self.trace.loans.freeze(tuple(content), [self.trace.log.owner(slot)])
+            if isinstance(slot, tuple) and isinstance(content, list) and isinstance(self.avals.get(slot), ListOf):
+                self.trace.borrows.freeze(tuple(content), [self.trace.log.owner(slot)])
 
     def _owners(self, left: list[tuple[Any, Any]]) -> dict[Any, list[Any]]:
         """Return who holds what the slots were left with, where others do."""
-        loans = self.trace.loans
-        return {slot: owners for slot, x in left if (owners := loans.owners_of(x))} if loans.parts else {}
+        borrows = self.trace.borrows
+        return {slot: owners for slot, x in left if (owners := borrows.owners_of(x))} if borrows.parts else {}
 
     def _are_one_of(self, made: dict[Any, Any]) -> None:
-        """Note that the tensors that the slots hold now are those that entered, or were left by a turn."""
-        with self.trace.loans.quiet():
+        """Note that the tensors that the slots hold now are those that entered, or were left by an iteration."""
+        with self.trace.borrows.quiet():
             entering = {slot: held_in(self.trace, slot, x) for slot, x in self.entering.items()}  # before the loop
         self.trace.aliases.joined(made, entering, *self.seen)
         self.trace.aliases.keep_distinct(made, entering, *self.seen)
 
     def _is_carried(self, key: Key) -> bool:
-        """Say whether an entry of the write log is of something that was there before this turn."""
+        """Return whether an entry of the side-effect log is of something that was there before this iteration."""
         return was_there(self.trace, key, self.old)
 
-    def _meet(self, slot: Any, child: Builder, x: Any) -> Template:
+    def _meet(self, slot: Any, child: Builder, x: Any) -> AbstractValue:
         trace = self.trace
         with trace.inside(child, self.writes):
             if isinstance(slot, tuple) and slot[0] in ("items", "tail"):
                 leaving = made_content(trace, x, self.old)
             else:
-                leaving = made_template(trace, x, self.old)
-                if isinstance(leaving, Const) and isinstance(self.templates[slot], NewList) and type(x) in CONTAINERS:
+                leaving = made_aval(trace, x, self.old)
+                if isinstance(leaving, Const) and isinstance(self.avals[slot], NewList) and type(x) in CONTAINERS:
                     leaving = NewList(made_content(trace, trace.content(x), self.old))
         self.leaving[slot] = leaving
         try:
-            return meet(self.templates[slot], leaving, trace)
+            return join_values(self.avals[slot], leaving, trace)
         except StructureError as error:
             name = self.names[slot] if isinstance(slot, int) else str(slot[0])
             raise self._error(f"`{name}` cannot be carried by this loop: {error.reason}") from None
@@ -339,26 +347,26 @@ class Loop:
         trace = self.trace
         results = list(first)
         with trace.inside(child, self.writes):
-            for slot, template in self.templates.items():
-                results += encode(trace, self.left[slot], template)
+            for slot, aval in self.avals.items():
+                results += flatten(trace, self.left[slot], aval)
         child.block.results = [child.use(v) for v in results]
         initial: list[Value] = []
-        with trace.loans.at(self.known):
-            for slot, template in self.templates.items():
-                initial += encode(trace, self.entering[slot], template)
+        with trace.borrows.at(self.known):
+            for slot, aval in self.avals.items():
+                initial += flatten(trace, self.entering[slot], aval)
         b: Builder = trace.builder
-        turn = child.block.arguments[:offset]
-        child.block.arguments[:] = [*turn, *self.entries, *child.captures.values()]
+        iteration = child.block.arguments[:offset]
+        child.block.arguments[:] = [*iteration, *self.entries, *child.captures.values()]
         before, b.location = b.location, self.place
         operands = [head, *initial, *child.captures]
         made = b.operation(op, operands, {"carried": len(initial), **attributes, **self.attributes}, [child.block])
         b.location = before
         values = iter(made.results)
-        joined = {slot: decode(trace, values, t) for slot, t in self.templates.items()}
+        joined = {slot: unflatten(trace, values, t) for slot, t in self.avals.items()}
         for key in self.keys:
             trace.commit_joined(key, joined[key])
         for slot, owners in self.lent.items():
-            trace.loans.freeze(joined.get(slot), owners, self.old)
+            trace.borrows.freeze(joined.get(slot), owners, self.old)
         self._are_one_of({slot: held_in(trace, slot, x) for slot, x in joined.items()})
         self.set(tuple(joined[i] for i in range(len(self.before))))
 
@@ -366,7 +374,7 @@ class Loop:
         return error_at(StructureError, self.place, message)
 
 
-def _needs_gradient(t: Template) -> bool:
+def _needs_gradient(t: AbstractValue) -> bool:
     return isinstance(t, TensorLike) and not t.stop_gradient
 
 

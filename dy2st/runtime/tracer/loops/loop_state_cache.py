@@ -1,8 +1,9 @@
-"""What a loop was found to carry, kept on disk: a later process begins with it, and traces the body once.
+"""What a loop was found to carry, cached on disk: a later process begins with it, and traces the body once.
 
-A body is traced until what leaves a turn fits what enters it (loop_carried_state.py), two or three times where extents
-or numbers turn out to change. What they settled on is kept by the place of the loop and what entered it. That is where
-the next trace begins, no more: it looks whether it would have come to the same from what enters, else it begins anew.
+A body is traced until what leaves an iteration fits what enters it (loop_carried_state.py), two or three times where
+extents or numbers turn out to change. What they settled on is cached by the place of the loop and what entered it. That
+is where the next trace begins, no more: it looks whether it would have come to the same from what enters, else it
+begins anew.
 """
 
 from __future__ import annotations
@@ -22,58 +23,60 @@ from dy2st.ops.core.constant import Detach
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache import disk_cache, program_artifacts
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import Const, Items, ListOf, Number, Template, TensorLike
-from dy2st.runtime.tracer.values.join import meet
+from dy2st.runtime.tracer.values.abstract import AbstractValue, Const, Items, ListOf, Number, TensorLike
+from dy2st.runtime.tracer.values.join import join_values
 from dy2st.shapes import Dim, Extent, substituted
 
 Slot = Any
-"""The number of a local variable, or the key of an entry of the write log."""
+"""The number of a local variable, or the key of an entry of the side-effect log."""
 _MOST_FAILURES = 2
 _LOOPS: disk_cache.Kind[Any] = disk_cache.Kind("loop", marshal.dumps, marshal.loads, program_artifacts.maker)
 
 
 @record
-class Settled:
+class CachedLoopState:
     """What a loop carries, as an earlier trace found it."""
 
-    templates: dict[Slot, Template]
+    avals: dict[Slot, AbstractValue]
     """Of the slots that what entered did not tell."""
     skipped: int
-    """How many symbols that trace had taken before its last turn; with as many the Program is the same one."""
+    """How many symbols that trace had taken before its last iteration; with as many the Program is the same one."""
     failures: int = 0
-    """How many traces have come to something else than what was kept for them."""
+    """How many traces have come to something else than what was cached for them."""
 
     def is_confirmed(
         self,
         trace: Trace,
-        entering: Mapping[Slot, Template],
-        left: Mapping[Slot, Template],
+        entering: Mapping[Slot, AbstractValue],
+        left: Mapping[Slot, AbstractValue],
         arguments: Mapping[Slot, Sequence[Value]],
     ) -> bool:
-        """Say whether a trace that began with `entering` would have come to these templates.
+        """Return whether a trace that began with `entering` would have come to these abstract values.
 
-        `left` is what a turn that began with these left, `arguments` are what it began with.
+        `left` is what an iteration that began with these left, `arguments` are what it began with.
         """
         known: dict[str, Extent] = {}
-        for slot in self.templates:
+        for slot in self.avals:
             t = entering[slot]
             if isinstance(t, TensorLike):
                 pairs = zip(tensor_type(arguments[slot][0]).shape, t.type.shape, strict=True)
                 known |= {str(symbol): e for symbol, e in pairs if isinstance(symbol, Dim) and symbol != e}
-        return all(meet(entering[slot], _with(left[slot], known), trace) == t for slot, t in self.templates.items())
+        return all(join_values(entering[slot], _with(left[slot], known), trace) == t for slot, t in self.avals.items())
 
 
 @record
-class Notes:
-    """What a trace has begun loops with that earlier ones had kept."""
+class LoopStateNotes:
+    """What a trace has begun loops with that earlier ones had cached."""
 
     are_read: bool = True
     used: list[str] = field(default_factory=list[str])
     """The keys."""
 
-    def kept(self, key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], Template]) -> Settled | None:
-        """Return what is kept of a loop, as `kept` does; after an error nothing is."""
-        return kept(key, variables, seen) if self.are_read else None
+    def cached(
+        self, key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], AbstractValue]
+    ) -> CachedLoopState | None:
+        """Return what is cached of a loop, as `cached` does; after an error nothing is."""
+        return cached(key, variables, seen) if self.are_read else None
 
     def dropped(self) -> bool:
         """Forget what a trace that failed had begun with, so that one without that may follow; False for nothing."""
@@ -84,8 +87,8 @@ class Notes:
         return was_used
 
 
-def _with(t: Template, known: Mapping[str, Extent]) -> Template:
-    """Return a template with extents in place of symbols."""
+def _with(t: AbstractValue, known: Mapping[str, Extent]) -> AbstractValue:
+    """Return an abstract value with extents in place of symbols."""
     if isinstance(t, TensorLike):
         return TensorLike(_type(t.type.dtype, [substituted(e, known) for e in t.type.shape]), t.stop_gradient)
     return t.mapped(partial(_with, known=known)) if isinstance(t, (Items, ListOf)) else t
@@ -98,9 +101,9 @@ def gradients_reach(
     child: Builder,
     needs: Set[Value],
 ) -> bool:
-    """Say whether gradients flow into all slots that are said to need them, and not only because that is said.
+    """Return whether gradients flow into all slots that are said to need them, and not only because that is said.
 
-    `left` are the tensors that the turn of `child` left in the slots.
+    `left` are the tensors that the iteration of `child` left in the slots.
     """
     waiting = set(said)
     reached = {inner for outer, inner in child.captures.items() if outer in needs}
@@ -122,8 +125,8 @@ def _is_reached(value: Value | None, reached: Set[Value], child: Builder, needs:
     return value in reached or (is_from_outside and value in needs)
 
 
-def key_of(place: Location | None, names: Sequence[str], entering: Mapping[Slot, Template]) -> str | None:
-    """Return what stands for a loop in every process; None where nothing is kept."""
+def key_of(place: Location | None, names: Sequence[str], entering: Mapping[Slot, AbstractValue]) -> str | None:
+    """Return what stands for a loop in every process; None where nothing is cached."""
     if place is None or disk_cache.folder() is None:
         return None
     calls = [(code.co_qualname, code.co_firstlineno, at) for code, at in place.calls]  # others carry something else
@@ -131,34 +134,36 @@ def key_of(place: Location | None, names: Sequence[str], entering: Mapping[Slot,
     return _LOOPS.key(place.file, place.line, calls, list(names), enters)
 
 
-def kept(key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], Template]) -> Settled | None:
-    """Return what is kept of a loop among these variables; None where nothing is, empty where it does not fit.
+def cached(
+    key: str, variables: Mapping[str, Any], seen: Callable[[Slot, Any], AbstractValue]
+) -> CachedLoopState | None:
+    """Return what is cached of a loop among these variables; None where nothing is, empty where it does not fit.
 
-    `seen` gives the template of what a slot holds; it is told the list of which a slot is the content.
+    `seen` gives the abstract value of what a slot holds; it is told the list of which a slot is the content.
     """
-    kept = _LOOPS.read(key)
-    if kept is None:
+    cached = _LOOPS.read(key)
+    if cached is None:
         return None
     try:
-        data, skipped, failures = kept
+        data, skipped, failures = cached
         found = [(*_slot(name, variables), how) for name, how in data]
-        templates = {slot: _changed(seen(slot, owner), how) for slot, owner, how in found}
-        return Settled(templates, int(skipped), int(failures))
+        avals = {slot: _changed(seen(slot, owner), how) for slot, owner, how in found}
+        return CachedLoopState(avals, int(skipped), int(failures))
     except Exception:  # of a loop in whose place there is another one now
-        return Settled({}, 0)
+        return CachedLoopState({}, 0)
 
 
 def keep(
     key: str,
-    entering: Mapping[Slot, Template],
-    found: Mapping[Slot, Template],
+    entering: Mapping[Slot, AbstractValue],
+    found: Mapping[Slot, AbstractValue],
     variables: Mapping[str, Any],
     skipped: int,
     failures: int = 0,
 ) -> None:
     """Keep what a loop settled on, where all of it can be said without objects of this process.
 
-    Where traces come to something else again and again, nothing is kept for good.
+    Where traces come to something else again and again, nothing is cached for good.
     """
     if failures > _MOST_FAILURES:
         forget(key)
@@ -175,7 +180,7 @@ def keep(
 
 
 def forget(key: str) -> None:
-    """Keep that there is nothing to begin with: what was kept of a loop does not hold any more."""
+    """Keep that there is nothing to begin with: what was cached of a loop does not hold any more."""
     _LOOPS.write(key, ([], 0, 0))
 
 
@@ -196,8 +201,8 @@ def _slot(name: int | str, variables: Mapping[str, Any]) -> tuple[Slot, list[Any
     return ("items", id(owner)), owner
 
 
-def _difference(entering: Template, t: Template) -> Any:
-    """Return what became of a template, as plain data; None where it cannot be said so."""
+def _difference(entering: AbstractValue, t: AbstractValue) -> Any:
+    """Return what became of an abstract value, as plain data; None where it cannot be said so."""
     if t == entering:
         return ("same",)
     if isinstance(entering, TensorLike) and isinstance(t, TensorLike):
@@ -213,8 +218,10 @@ def _difference(entering: Template, t: Template) -> Any:
     return None
 
 
-def _changed(entering: Template, how: Any) -> Template:
-    """Return what becomes of a template; ValueError, TypeError or KeyError where the difference is of another one."""
+def _changed(entering: AbstractValue, how: Any) -> AbstractValue:
+    """Return what becomes of an abstract value; ValueError, TypeError or KeyError where the difference is of another
+    one.
+    """
     match how:
         case ("same",):
             return entering

@@ -1,6 +1,7 @@
 """What histories the values of a finished trace have: none, one that the Program has freed, or one to differentiate.
 
-    %loss, ... = counted_while(%n, %zero, ...) {     %zero has no history, and every turn leaves in %loss what it has
+    %loss, ... = counted_while(%n, %zero, ...) {     %zero has no history, and every iteration leaves in %loss what it
+    has
       body(%i, %before, ...) {                       pulled gradients back from: nobody can differentiate %loss, so
         ...                                          no turn keeps anything for that
         %g = ... the gradient of %last ...
@@ -24,7 +25,7 @@ _DEEPEST = 50
 """How many loops and branches that lead to each other are looked into; what is behind more counts as open."""
 
 
-class Histories:
+class GradientHistories:
     """The histories of values of a block, and of the blocks inside of it."""
 
     def __init__(self, block: Block, flowing: Collection[Value], freed: Collection[Value]):
@@ -34,17 +35,17 @@ class Histories:
         self._around = {inner: operation for operation in block.walk() for inner in operation.blocks}
 
     def has_none(self, value: Value) -> bool:
-        """Say whether no gradient can flow through a result."""
+        """Return whether no gradient can flow through a result."""
         if isinstance(value.type, TensorType):
             return value not in self._flowing or not is_differentiable(value.type)
         return self._is_idle(value)
 
     def is_freed(self, value: Value) -> bool:
-        """Say whether a result has lost the history that it had, whichever way it came."""
+        """Return whether a result has lost the history that it had, whichever way it came."""
         return not self.has_none(value) and self._is_spent(value, set(), False, _DEEPEST)
 
     def _is_idle(self, value: Value) -> bool:
-        """Say whether a value has no history, as far as what made it tells: not all values became tensors."""
+        """Return whether a value has no history, as far as what made it tells: not all values became tensors."""
         if value not in self._found:
             seen, pending = set[Value](), [value]
             while pending:
@@ -74,7 +75,7 @@ class Histories:
         return operation.operands if operation.op.differentiable else ()
 
     def _is_spent(self, value: Value, seen: set[Value], certainly: bool, deepest: int) -> bool:
-        """Say whether a value was freed, or has no history unless it `certainly` is to be freed."""
+        """Return whether a value was freed, or has no history unless it `certainly` is to be freed."""
         pending = [value]
         while pending:
             v = pending.pop()
@@ -92,7 +93,9 @@ class Histories:
         return True
 
     def _is_linear_in_spent(self, value: Value, seen: set[Value], certainly: bool, deepest: int) -> bool:
-        """Say whether a tensor is linear in one that was freed: a sum cannot be differentiated where a term cannot."""
+        """Return whether a tensor is linear in one that was freed: a sum cannot be differentiated where a term
+        cannot.
+        """
         pending, met = [(value, certainly)], set[Value]()
         while pending and deepest:
             v, certainly = pending.pop()

@@ -14,7 +14,7 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import ListType, TupleType, VariantType, is_optional
 from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.effects.side_effect_log import WriteLog
+from dy2st.runtime.tracer.effects.side_effect_log import SideEffectLog
 from dy2st.runtime.tracer.recording.leaf_gradients import added_to_gradient, as_gradient
 from dy2st.runtime.tracer.values.trace import Values
 
@@ -22,7 +22,7 @@ from dy2st.runtime.tracer.values.trace import Values
 class RecordedGradients(Values):
     """The part of a recorder that differentiates what was recorded."""
 
-    log: WriteLog
+    log: SideEffectLog
     freed: set[Value]
     """Values whose history a backward pass of the Program's frees, as it does in eager mode."""
     gradient_so_far: Callable[[Tensor], Any]
@@ -91,7 +91,7 @@ class RecordedGradients(Values):
             level = level.parent
 
     def _leads_on(self, level: Builder, outer: Value, roots: Sequence[Value]) -> bool:
-        """Say whether a gradient is wanted of what a block captures: not of an argument through which none flows."""
+        """Return whether a gradient is wanted of what a block captures: not of an argument through which none flows."""
         while level.parent is not None and outer.operation is None:
             level = level.parent
             outer = next((v for v, a in level.captures.items() if a is outer), outer)
@@ -100,12 +100,14 @@ class RecordedGradients(Values):
         )
 
     def _carried(self, level: Builder, known: set[Value], cts: Cotangents) -> list[Value]:
-        """Return the other arguments of a block through which a gradient flows: what earlier turns of a loop gave."""
+        """Return the other arguments of a block through which a gradient flows: what earlier iterations of a loop
+        gave.
+        """
         others = [v for v in level.block.arguments if v not in known]
         return [v for v in others if v in self.needs or self._holds(level, v, cts)]
 
     def _holds(self, level: Builder, value: Value, cts: Cotangents) -> bool:
-        """Say whether a list or the like is one of which something is read that needs a gradient."""
+        """Return whether a list or the like is one of which something is read that needs a gradient."""
         if not isinstance(value.type, (ListType, TupleType, VariantType)):
             return False
         if value in cts:  # a block inside of this one, which is not closed yet, reads it

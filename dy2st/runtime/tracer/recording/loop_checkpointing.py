@@ -13,15 +13,15 @@ Policy = str | int
 
 
 class checkpoint_policy:  # noqa: N801 (it reads as a statement: `with checkpoint_policy("sqrt"):`)
-    """Choose what gradients keep of the turns of loops that become part of a Program in this `with`.
+    """Choose what gradients keep of the iterations of loops that become part of a Program in this `with`.
 
     Parameters
     ----------
     policy
-        "all": what gradients need of every turn; "sqrt": the loop's variables at about sqrt(2 t) of t turns; a number
-        n: the variables at every n-th turn. What was not kept is computed again when gradients need it, so that each
-        turn runs twice. Values are the same to the bit, random numbers included. A loop whose turns call Python
-        functions out of the Program keeps all.
+        "all": what gradients need of every iteration; "sqrt": the loop's variables at about sqrt(2 t) of t iterations;
+        a number n: the variables at every n-th iteration. What was not kept is computed again when gradients need it,
+        so that each turn runs twice. Values are the same to the bit, random numbers included. A loop whose iterations
+        call Python functions out of the Program keeps all.
 
     A Python loop on eager tensors is no loop of a Program; there `recompute` does the same, and
     `static.nn.while_loop(..., checkpoint=)`.

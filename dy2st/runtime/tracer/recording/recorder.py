@@ -1,7 +1,7 @@
 """The Recorder appends what happens to tensors to a Program; a trace and a hand-built Program are both recorders.
 
-It reads and writes through the write log: a tensor's elements are its payload until something was written in place,
-then the log's entry; a view of a written base is computed again from the base.
+It reads and writes through the side-effect log: a tensor's elements are its payload until something was written in
+place, then the log's entry; a view of a written base is computed again from the base.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.dispatch import View
 from dy2st.runtime.eager.inplace import refuse_leaf
 from dy2st.runtime.eager.tensor import Tensor, needs_value
-from dy2st.runtime.tracer.effects.side_effect_log import WriteLog
+from dy2st.runtime.tracer.effects.side_effect_log import SideEffectLog
 from dy2st.runtime.tracer.recording.inner_gradients import RecordedGradients
 from dy2st.runtime.tracer.values.sentinels import MISSING, Key
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -37,7 +37,7 @@ class Recorder(RecordedGradients):
     def __init__(self, builder: Builder):
         self.root = builder
         self.builder = builder
-        self.log = WriteLog()
+        self.log = SideEffectLog()
         self.needs: set[Value] = set()
         """Values through which a gradient flows."""
         self.freed: set[Value] = set()
@@ -93,11 +93,11 @@ class Recorder(RecordedGradients):
         return Tensor(value, stop_gradient)
 
     def is_leaf(self, t: Tensor) -> bool:
-        """Say whether no operation that is being differentiated made a tensor."""
+        """Return whether no operation that is being differentiated made a tensor."""
         return self.stops(t) or (t._payload.operation is None if isinstance(t._payload, Value) else t._node is None)
 
     def stops(self, t: Tensor) -> bool:
-        """Say whether no gradient flows into a tensor."""
+        """Return whether no gradient flows into a tensor."""
         while isinstance(t, Tensor):
             written = self.log.get(("data", id(t)))
             if written is not MISSING:
@@ -109,7 +109,7 @@ class Recorder(RecordedGradients):
         return self.stops(t)
 
     def _is_current(self, t: Tensor) -> bool:
-        """Say whether nothing was written into what a view shows since it was made."""
+        """Return whether nothing was written into what a view shows since it was made."""
         while isinstance(t, Tensor) and self.own_value(t) is None:
             base = t._view.base
             value = self.own_value(base)

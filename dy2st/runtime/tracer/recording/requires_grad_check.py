@@ -1,7 +1,7 @@
 """Whether a tensor needs a gradient whichever way a run takes.
 
-A trace gives what a branch or a turn leaves one `stop_gradient`: False where it is False on any way. That is right for
-derivatives; code that reads it would see it on the ways on which eager mode has True.
+A trace gives what a branch or an iteration leaves one `stop_gradient`: False where it is False on any way. That is
+right for derivatives; code that reads it would see it on the ways on which eager mode has True.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dy2st.runtime.tracer.effects.trace import Trace
 
 
 def refuse_unsettled(trace: Trace, t: Any) -> None:
-    """Raise StructureError where only the run will tell whether a tensor needs a gradient."""
+    """Raise StructureError where it is known only at run time whether a tensor needs a gradient."""
     if not isinstance(t, Tensor) or t.stop_gradient or not isinstance(t._payload, Value):
         return
     if not _surely_needs(trace, trace.value_of(t)):
@@ -31,13 +31,13 @@ def refuse_unsettled(trace: Trace, t: Any) -> None:
 
 
 def _surely_needs(trace: Trace, value: Value) -> bool:
-    """Say whether a value is computed of one that enters the Program and needs a gradient."""
+    """Return whether a value is computed of one that enters the Program and needs a gradient."""
     seen, left = {value}, [value]
     while left:
         value = left.pop()
         made = value.operation
         if made is not None and (made.blocks or isinstance(made.op, Detach)):
-            continue  # one branch of several, what the last turn left, or no history
+            continue  # one branch of several, what the last iteration left, or no history
         if made is None:
             outer = _outside(trace.builder, value)
             if outer is None and value.block is trace.root.block and value in trace.needs:

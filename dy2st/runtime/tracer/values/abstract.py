@@ -1,12 +1,12 @@
-"""Templates: what a Python object looks like to a Program.
+"""Abstract values: what a Python object looks like to a Program.
 
-Values cross the edges of blocks (branches, loop turns, the Program itself) as `ir.Value`s; Python objects do not. A
-template says how an object is made of them, so that one mechanism serves branches, loops, arguments and results.
-`join.py` finds the template that fits what either of two fits; `flatten.py` takes objects apart and makes them
-again.
+Values cross the edges of blocks (branches, loop iterations, the Program itself) as `ir.Value`s; Python objects do not.
+An abstract value says how an object is made of them, so that one mechanism serves branches, loops, arguments and
+results. `join.py` finds the abstract value that fits what either of two fits; `flatten.py` takes objects apart and
+makes them again.
 
-Lists keep their identity: a list is a constant here and its content is an entry of the write log with a template of
-its own (`Items`, or `ListOf` when the length differs).
+Lists keep their identity: a list is a constant here and its content is an entry of the side-effect log with an abstract
+value of its own (`Items`, or `ListOf` when the length differs).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from dy2st.ir.types import (
 from dy2st.ops.control.control_flow import join
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.values.abstract_value import AbstractValue, Join, same_constant
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text
-from dy2st.runtime.tracer.values.template import Meet, Template, same_constant
 from dy2st.runtime.tracer.values.trace import ValueTrace
-from dy2st.runtime.tracer.values.unbound import Undefined
+from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 MOST_ALTERNATIVES = 9
@@ -46,30 +46,30 @@ MOST_CONSTANTS = 65
 """The same where all of them are constants, which take no room."""
 
 
-class OfItems(Template):
+class OfItems(AbstractValue):
     """Base of those that have items."""
 
-    items: tuple[Template, ...]
+    items: tuple[AbstractValue, ...]
 
     @property
-    def children(self) -> tuple[Template, ...]:
+    def children(self) -> tuple[AbstractValue, ...]:
         return self.items
 
 
 @record(frozen=True)
-class Made(Template):
+class MadeObject(AbstractValue):
     """What leaves a Program and is met again there: the object with this number."""
 
     number: int
-    content: Template
+    content: AbstractValue
 
     @property
-    def children(self) -> tuple[Template, ...]:
+    def children(self) -> tuple[AbstractValue, ...]:
         return (self.content,)
 
 
 @record(frozen=True)
-class Again(Template):
+class SameObject(AbstractValue):
     """The object of this type that was made under this number."""
 
     number: int
@@ -77,7 +77,7 @@ class Again(Template):
 
 
 @record(frozen=True)
-class Given(Template):
+class SameArgument(AbstractValue):
     """The list, dict or object of this type that is this container among the arguments of a call."""
 
     index: int
@@ -85,20 +85,20 @@ class Given(Template):
 
 
 @record(frozen=True)
-class After(Template):
+class AfterObjects(AbstractValue):
     """Something that may be one of these objects, which are made before it."""
 
     objects: tuple[Any, ...]
-    items: tuple[Template, ...]
-    then: Template
+    items: tuple[AbstractValue, ...]
+    then: AbstractValue
 
     @property
-    def children(self) -> tuple[Template, ...]:
+    def children(self) -> tuple[AbstractValue, ...]:
         return (*self.items, self.then)
 
 
 @record(frozen=True)
-class Const(Template):
+class Const(AbstractValue):
     """One Python object, the same every time."""
 
     object: Any
@@ -107,17 +107,17 @@ class Const(Template):
     def number_kind(self) -> str | None:
         return type(self.object).__name__ if type(self.object) in (bool, int, float) else None
 
-    def is_like(self, other: Template) -> bool:
+    def is_like(self, other: AbstractValue) -> bool:
         return self.number_kind is not None and self.number_kind == other.number_kind
 
-    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+    def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
         if self.number_kind is not None and self.is_like(other):
             return Number(self.number_kind, _choices(self, other))
         lists = [t.object for t in (self, other) if isinstance(t, Const) and isinstance(t.object, list)]
         if len(lists) < 2 or any(map(trace.is_from_outside, lists)):
             return None
-        first, second = (content_template(trace, trace.content(x)) for x in lists)
-        return NewList(meet(first, second))
+        first, second = (content_value(trace, trace.content(x)) for x in lists)
+        return NewList(join_inside(first, second))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Const) and same_constant(self.object, other.object)
@@ -127,7 +127,7 @@ class Const(Template):
 
 
 @record(frozen=True)
-class Unset(Template):
+class Unset(AbstractValue):
     """A variable that was not assigned."""
 
     name: str
@@ -140,7 +140,7 @@ class Unset(Template):
 
 
 @record(frozen=True)
-class TensorLike(Template):
+class TensorLike(AbstractValue):
     """A tensor of this type."""
 
     type: TensorType
@@ -149,12 +149,12 @@ class TensorLike(Template):
     def types(self) -> list[Type]:
         return [self.type]
 
-    def is_like(self, other: Template) -> bool:
+    def is_like(self, other: AbstractValue) -> bool:
         if not isinstance(other, TensorLike):
             return False
         return self.type.dtype is other.type.dtype and self.type.rank == other.type.rank
 
-    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+    def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
         if not isinstance(other, TensorLike) or not self.is_like(other):
             return None
         trace.mixed |= self.stop_gradient is not other.stop_gradient
@@ -162,7 +162,7 @@ class TensorLike(Template):
 
 
 @record(frozen=True)
-class Number(Template):
+class Number(AbstractValue):
     """A symbolic Python number; `choices` are the values that it can have, where they are known and few."""
 
     kind: str
@@ -175,10 +175,10 @@ class Number(Template):
     def types(self) -> list[Type]:
         return [ScalarType(self.kind)]
 
-    def is_like(self, other: Template) -> bool:
+    def is_like(self, other: AbstractValue) -> bool:
         return self.kind == other.number_kind
 
-    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+    def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
         return Number(self.kind, _choices(self, other)) if self.is_like(other) else None
 
 
@@ -187,35 +187,35 @@ class Items(OfItems):
     """A tuple, or the content of a list or dict, item by item. `kind` is the Python type, `keys` those of a dict."""
 
     kind: type
-    items: tuple[Template, ...]
+    items: tuple[AbstractValue, ...]
     keys: tuple[Any, ...] | None = None
 
-    def of(self, children: tuple[Template, ...]) -> Template:
+    def of(self, children: tuple[AbstractValue, ...]) -> AbstractValue:
         return Items(self.kind, children, self.keys)
 
-    def is_of_form(self, other: Template) -> bool:
-        """Say whether another one is of the same kind and length, under the same keys."""
+    def is_of_form(self, other: AbstractValue) -> bool:
+        """Return whether another one is of the same kind and length, under the same keys."""
         if not isinstance(other, Items) or self.kind is not other.kind or self.keys != other.keys:
             return False
         return len(self.items) == len(other.items)
 
-    def is_like(self, other: Template) -> bool:
+    def is_like(self, other: AbstractValue) -> bool:
         pairs = zip(self.items, other.children, strict=False)
         return self.is_of_form(other) and all(p == q or p.is_like(q) for p, q in pairs)
 
-    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+    def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
         if self.is_of_form(other):
-            return self.of(tuple(map(meet, self.items, other.children)))
+            return self.of(tuple(map(join_inside, self.items, other.children)))
         if isinstance(other, Items) and self.kind is other.kind is list and self.keys == other.keys:
-            return ListOf.around([*self.items, *other.items], meet)
+            return ListOf.around([*self.items, *other.items], join_inside)
         return None
 
 
 @record(frozen=True)
-class NewList(Template):
-    """A list (or dict) that is made anew, with content of this template."""
+class NewList(AbstractValue):
+    """A list (or dict) that is made anew, with content of this abstract value."""
 
-    content: Template
+    content: AbstractValue
 
     @property
     def kind(self) -> type:
@@ -224,22 +224,22 @@ class NewList(Template):
         return first.kind if isinstance(first, Items) else list
 
     @property
-    def children(self) -> tuple[Template, ...]:
+    def children(self) -> tuple[AbstractValue, ...]:
         return (self.content,)
 
-    def of(self, children: tuple[Template, ...]) -> Template:
+    def of(self, children: tuple[AbstractValue, ...]) -> AbstractValue:
         return NewList(children[0])
 
-    def is_like(self, other: Template) -> bool:
+    def is_like(self, other: AbstractValue) -> bool:
         return isinstance(other, NewList) and self.kind is other.kind
 
-    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+    def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
         if isinstance(other, Const):
             old = other.object
             if type(old) is not self.kind or trace.is_from_outside(old):
                 return None
-            return NewList(meet(self.content, content_template(trace, trace.content(old))))
-        return self.of((meet(self.content, other.children[0]),)) if self.is_like(other) else None
+            return NewList(join_inside(self.content, content_value(trace, trace.content(old))))
+        return self.of((join_inside(self.content, other.children[0]),)) if self.is_like(other) else None
 
 
 @record(frozen=True)
@@ -248,51 +248,55 @@ class NewObject(OfItems):
 
     kind: type[Any]
     names: tuple[str, ...]
-    items: tuple[Template, ...]
+    items: tuple[AbstractValue, ...]
 
-    def of(self, children: tuple[Template, ...]) -> Template:
+    def of(self, children: tuple[AbstractValue, ...]) -> AbstractValue:
         return NewObject(self.kind, self.names, children)
 
-    def is_like(self, other: Template) -> bool:
+    def is_like(self, other: AbstractValue) -> bool:
         return isinstance(other, NewObject) and self.kind is other.kind
 
-    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+    def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
         if not isinstance(other, NewObject) or not self.is_like(other):
             return None
         mine, theirs = (dict(zip(t.names, t.items, strict=True)) for t in (self, other))
         names = tuple(dict.fromkeys([*mine, *theirs]))
-        items = tuple(meet(mine.get(n, Unset(n)), theirs.get(n, Unset(n))) for n in names)
+        items = tuple(join_inside(mine.get(n, Unset(n)), theirs.get(n, Unset(n))) for n in names)
         return NewObject(self.kind, names, items)
 
 
 @record(frozen=True)
-class ListOf(Template):
+class ListOf(AbstractValue):
     """The content of a list of unknown length."""
 
-    element: Template
+    element: AbstractValue
 
     @classmethod
-    def around(cls, items: Sequence[Template], meet: Meet) -> ListOf:
-        """Return the template of a list of which an element is any of these."""
-        return cls(general(reduce(meet, items)))
+    def around(cls, items: Sequence[AbstractValue], join_inside: Join) -> ListOf:
+        """Return the abstract value of a list of which an element is any of these."""
+        return cls(general(reduce(join_inside, items)))
 
     @property
-    def children(self) -> tuple[Template, ...]:
+    def children(self) -> tuple[AbstractValue, ...]:
         return (self.element,)
 
-    def of(self, children: tuple[Template, ...]) -> Template:
+    def of(self, children: tuple[AbstractValue, ...]) -> AbstractValue:
         return ListOf(children[0])
 
     def types(self) -> list[Type]:
-        return [ListType(TupleType(()) if isinstance(self.element, (Const, Again, Given)) else packed(self.element))]
+        return [
+            ListType(
+                TupleType(()) if isinstance(self.element, (Const, SameObject, SameArgument)) else packed(self.element)
+            )
+        ]
 
-    def is_like(self, other: Template) -> bool:
+    def is_like(self, other: AbstractValue) -> bool:
         return isinstance(other, ListOf)
 
-    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
+    def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
         if isinstance(other, Items) and other.kind is list:
-            return self.around([self.element, *other.items], meet)
-        return ListOf(meet(self.element, other.element)) if isinstance(other, ListOf) else None
+            return self.around([self.element, *other.items], join_inside)
+        return ListOf(join_inside(self.element, other.element)) if isinstance(other, ListOf) else None
 
 
 @record(frozen=True)
@@ -300,38 +304,38 @@ class TextOf(OfItems):
     """A text with values of the run in it: its parts (see `formatting.Part`), and what the values are."""
 
     parts: tuple[Part, ...]
-    items: tuple[Template, ...]
+    items: tuple[AbstractValue, ...]
 
-    def of(self, children: tuple[Template, ...]) -> Template:
+    def of(self, children: tuple[AbstractValue, ...]) -> AbstractValue:
         return TextOf(self.parts, children)
 
-    def is_like(self, other: Template) -> bool:
+    def is_like(self, other: AbstractValue) -> bool:
         same = isinstance(other, TextOf) and self.parts == other.parts
         return same and all(p.is_like(q) for p, q in zip(self.items, other.children, strict=False))
 
-    def joined(self, other: Template, trace: ValueTrace, meet: Meet) -> Template | None:
-        return self.of(tuple(map(meet, self.items, other.children))) if self.is_like(other) else None
+    def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
+        return self.of(tuple(map(join_inside, self.items, other.children))) if self.is_like(other) else None
 
 
 @record(frozen=True)
-class OneOf(Template):
+class OneOf(AbstractValue):
     """A variant; alternative 0 is `Unset`."""
 
-    alternatives: tuple[Template, ...]
+    alternatives: tuple[AbstractValue, ...]
 
     @property
-    def children(self) -> tuple[Template, ...]:
+    def children(self) -> tuple[AbstractValue, ...]:
         return self.alternatives
 
-    def of(self, children: tuple[Template, ...]) -> Template:
+    def of(self, children: tuple[AbstractValue, ...]) -> AbstractValue:
         return OneOf(children)
 
     def types(self) -> list[Type]:
         return [VariantType((UNSET, *(packed(a) for a in self.alternatives[1:])))]
 
 
-def template_of(trace: ValueTrace, x: Any) -> Template:
-    """Return the template that fits `x` exactly."""
+def abstract_value_of(trace: ValueTrace, x: Any) -> AbstractValue:
+    """Return the abstract value that fits `x` exactly."""
     if isinstance(x, Tensor):
         return TensorLike(tensor_type(trace.value_of(x)), trace.stops(x))
     if isinstance(x, Scalar):
@@ -340,11 +344,11 @@ def template_of(trace: ValueTrace, x: Any) -> Template:
         return OneOf(x.alternatives)
     if isinstance(x, SymbolicList):
         return ListOf(x.element)
-    if isinstance(x, Undefined):
+    if isinstance(x, UnboundLocal):
         return Unset(x.name)
     if isinstance(x, tuple):
         refuse_attributes(trace, x)
-        return Items(type(x), tuple(template_of(trace, i) for i in x))
+        return Items(type(x), tuple(abstract_value_of(trace, i) for i in x))
     if isinstance(x, Text):
         return TextOf(x.template, tuple(map(_of_value, x.operands)))
     return Const(x)
@@ -357,8 +361,8 @@ def refuse_attributes(trace: ValueTrace, x: tuple[Any, ...]) -> None:
         raise error_here(StructureError, what, "keep them among its items")
 
 
-def _of_value(value: Value) -> Template:
-    """Return the template of a value in a text: a tensor or a number."""
+def _of_value(value: Value) -> AbstractValue:
+    """Return the abstract value of a value in a text: a tensor or a number."""
     if isinstance(value.type, TensorType):
         return TensorLike(value.type, True)
     if not isinstance(value.type, ScalarType):
@@ -366,20 +370,20 @@ def _of_value(value: Value) -> Template:
     return Number(value.type.kind)
 
 
-def content_template(trace: ValueTrace, content: Any) -> Template:
-    """Return the template of the content of a list or dict (an entry of the write log)."""
+def content_value(trace: ValueTrace, content: Any) -> AbstractValue:
+    """Return the abstract value of the content of a list or dict (an entry of the side-effect log)."""
     if isinstance(content, list):
-        return Items(list, tuple(template_of(trace, i) for i in content))
+        return Items(list, tuple(abstract_value_of(trace, i) for i in content))
     if isinstance(content, dict):
-        return Items(dict, tuple(template_of(trace, i) for i in content.values()), tuple(content))
+        return Items(dict, tuple(abstract_value_of(trace, i) for i in content.values()), tuple(content))
     if isinstance(content, (set, deque)):
-        return Items(type(content), tuple(template_of(trace, i) for i in content))
-    return template_of(trace, content)
+        return Items(type(content), tuple(abstract_value_of(trace, i) for i in content))
+    return abstract_value_of(trace, content)
 
 
-def packed(t: Template) -> Type:
+def packed(t: AbstractValue) -> Type:
     """Return the one type of an alternative or a list element."""
-    if isinstance(t, (Again, Given)):
+    if isinstance(t, (SameObject, SameArgument)):
         return ConstType(f"<{t.kind}>")
     if isinstance(t, Const):
         simple = t.object is None or isinstance(t.object, (bool, int, float, str))
@@ -388,28 +392,30 @@ def packed(t: Template) -> Type:
     return types[0] if len(types) == 1 and not is_taken_apart(t) else TupleType(tuple(types))
 
 
-def is_taken_apart(t: Template) -> bool:
-    """Say whether an object of this template is a tuple value inside of a variant or list, even if it has one part."""
+def is_taken_apart(t: AbstractValue) -> bool:
+    """Return whether an object of this abstract value is a tuple value inside of a variant or list, even if it has one
+    part.
+    """
     if isinstance(t, NewList):
         return isinstance(t.content, (Items, OneOf))  # no variant is itself an alternative of one
     return isinstance(t, OfItems)
 
 
-def holds_objects(t: Template) -> bool:
-    """Say whether an object of this template is, or holds, a container or object that is made anew."""
+def holds_objects(t: AbstractValue) -> bool:
+    """Return whether an object of this abstract value is, or holds, a container or object that is made anew."""
     if isinstance(t, (NewList, NewObject)):
         return True
     return isinstance(t, (Items, OneOf)) and any(map(holds_objects, t.children))
 
 
-def general(t: Template) -> Template:
-    """Return a template for elements of a list: constants that are numbers become numbers."""
+def general(t: AbstractValue) -> AbstractValue:
+    """Return an abstract value for elements of a list: constants that are numbers become numbers."""
     if t.number_kind is not None:
         return Number(t.number_kind)
     return t.mapped(general) if isinstance(t, (Items, NewList)) else t
 
 
-def _choices(a: Template, b: Template) -> tuple[Any, ...] | None:
+def _choices(a: AbstractValue, b: AbstractValue) -> tuple[Any, ...] | None:
     """Return the values that a number which is one of two can have, None when they are too many or not known."""
     known: list[Any] = []
     for t in (a, b):

@@ -1,9 +1,9 @@
 """Containers of the user's classes: what stands for their content, and how a content goes in past their methods.
 
 A class of the user's that derives from `list`, `dict`, ... may define what changes it (`append`, `__setitem__`). Those
-methods run converted, once, where the user's code calls them; what they do through `super()` is what the write log
-has. So neither a copy of the content nor what is put back after the run may go through them again: what a trace made of
-such a class is put together as an object is, its content being one part of it (`CONTENT`).
+methods run converted, once, where the user's code calls them; what they do through `super()` is what the side-effect
+log has. So neither a copy of the content nor what is put back after the run may go through them again: what a trace
+made of such a class is put together as an object is, its content being one part of it (`CONTENT`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def library_kind(kind: type) -> type:
 
 
 def is_of_users_class(x: Any) -> bool:
-    """Say whether `x` is a container of a class that the user wrote."""
+    """Return whether `x` is a container of a class that the user wrote."""
     return isinstance(x, (list, dict, set, deque)) and library_kind(type(x)) is not type(x)
 
 
@@ -42,7 +42,7 @@ def settings(x: Any) -> dict[str, Any]:
 
 
 def has_items_as_attributes(x: Any) -> bool:
-    """Say whether the items of a dict are its attributes (`self.__dict__ = self`)."""
+    """Return whether the items of a dict are its attributes (`self.__dict__ = self`)."""
     return isinstance(x, dict) and getattr(x, "__dict__", None) is x
 
 
@@ -78,7 +78,7 @@ def own_method(x: Any, name: str) -> Callable[..., Any] | None:
 
 
 def has_method(kind: type, name: str) -> bool:
-    """Say whether a library's class of containers has a method of this name, beside those of every object."""
+    """Return whether a library's class of containers has a method of this name, beside those of every object."""
     found = getattr(kind, name, None)
     return isinstance(found, (FunctionType, *OF_C)) and getattr(object, name, None) is not found
 

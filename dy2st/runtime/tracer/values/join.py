@@ -1,6 +1,6 @@
-"""The template that fits what either of two templates fits: a variant where nothing simpler does.
+"""The abstract value that fits what either of two abstract values fits: a variant where nothing simpler does.
 
-meet(a, b, trace)          that template
+meet(a, b, trace)          that abstract value
 place(a, variant)          the number of the alternative that fits `a`
 """
 
@@ -16,29 +16,29 @@ from dy2st.ir.types import (
 from dy2st.runtime.tracer.values.abstract import (
     MOST_ALTERNATIVES,
     MOST_CONSTANTS,
+    AbstractValue,
     Const,
     Items,
     NewList,
     OneOf,
-    Template,
     Unset,
 )
 from dy2st.runtime.tracer.values.trace import ValueTrace
 
 
-def meet(a: Template, b: Template, trace: ValueTrace) -> Template:
-    """Return the template that fits what either fits."""
+def join_values(a: AbstractValue, b: AbstractValue, trace: ValueTrace) -> AbstractValue:
+    """Return the abstract value that fits what either fits."""
     if a == b:
         return a
-    inside = partial(meet, trace=trace)
+    inside = partial(join_values, trace=trace)
     found = a.joined(b, trace, inside)
     if found is None:
         found = b.joined(a, trace, inside)
     return _one_of(a, b, trace) if found is None else found
 
 
-def _one_of(a: Template, b: Template, trace: ValueTrace) -> Template:
-    found: list[Template] = [Unset("")]
+def _one_of(a: AbstractValue, b: AbstractValue, trace: ValueTrace) -> AbstractValue:
+    found: list[AbstractValue] = [Unset("")]
     for one in (a, b):
         for alternative in one.alternatives if isinstance(one, OneOf) else (one,):
             _add_alternative(found, alternative, trace)
@@ -51,24 +51,24 @@ def _one_of(a: Template, b: Template, trace: ValueTrace) -> Template:
     return OneOf(tuple(found))
 
 
-def _add_alternative(found: list[Template], alternative: Template, trace: ValueTrace) -> None:
+def _add_alternative(found: list[AbstractValue], alternative: AbstractValue, trace: ValueTrace) -> None:
     if isinstance(alternative, Unset):
         return
     for i, known in enumerate(found):
         if known == alternative:
             return
         if i and known.is_like(alternative):
-            found[i] = meet(known, alternative, trace)
+            found[i] = join_values(known, alternative, trace)
             return
     found.append(alternative)
 
 
 def same_form(a: Type, b: Type) -> bool:
-    """Say whether values of two types are made alike: they differ in extents at most."""
+    """Return whether values of two types are made alike: they differ in extents at most."""
     return matches(a, b) or matches(b, a)
 
 
-def place(a: Template, t: OneOf) -> int:
+def place(a: AbstractValue, t: OneOf) -> int:
     """Return the number of the alternative of `t` that fits `a`."""
     if isinstance(a, Unset):
         return 0
@@ -78,13 +78,13 @@ def place(a: Template, t: OneOf) -> int:
     raise StructureError("a value is none of the alternatives that it was seen as")
 
 
-def _fits(wanted: Template, found: Template) -> bool:
+def _fits(wanted: AbstractValue, found: AbstractValue) -> bool:
     if isinstance(wanted, NewList) and isinstance(found, Const):
         return type(found.object) is wanted.kind
     return wanted == found or wanted.is_like(found) or isinstance(wanted, OneOf) or _fits_items(wanted, found)
 
 
-def _fits_items(alternative: Template, a: Template) -> bool:
+def _fits_items(alternative: AbstractValue, a: AbstractValue) -> bool:
     if not isinstance(alternative, Items) or not alternative.is_of_form(a):
         return False
     return all(map(_fits, alternative.items, a.children))

@@ -1,4 +1,4 @@
-"""Keys of the write log (side_effect_log.py), and what stands for nothing written."""
+"""Keys of the side-effect log (side_effect_log.py), and what stands for nothing written."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from dy2st.runtime.tracer.values.union import SymbolicList
 
 
 class ChangedList(StructureError):
-    """A list that Python runs through became one of which only the run will tell what it holds."""
+    """A list that Python runs through became one of which it is known only at run time what it holds."""
 
 
 @record(frozen=True)
@@ -141,7 +141,7 @@ def list_item(trace: ValueTrace, items: SymbolicList, i: Any, owner: Any = None)
     if owner is None:
         trace.lend(found)
     else:
-        trace.loans.taken(owner, place, found, i)
+        trace.borrows.taken(owner, place, found, i)
     return found
 
 
@@ -156,8 +156,8 @@ def symbolic_range(trace: ValueTrace, *bounds: Any) -> SymbolicIterable:
     if isinstance(step, int) and step == 0:
         raise ValueError("range() arg 3 must not be zero")
     span = trace.as_scalar(stop) - start if not isinstance(start, int) or start else trace.as_scalar(stop)
-    turns = span if isinstance(step, int) and step == 1 else -((-span) // step)
-    count = Scalar(trace.emit("scalar_max", [trace.scalar(turns), trace.scalar(0)]))
+    iterations = span if isinstance(step, int) and step == 1 else -((-span) // step)
+    count = Scalar(trace.emit("scalar_max", [trace.scalar(iterations), trace.scalar(0)]))
     return SymbolicIterable(count, lambda i: _member(i, start, step), True)
 
 

@@ -1,4 +1,5 @@
-"""Iterators in a trace: how far one has come is an entry of the write log, so that branches and loops see it move.
+"""Iterators in a trace: how far one has come is an entry of the side-effect log, so that branches and loops see it
+move.
 
 iter(x)                  a TracedIterator over x (a range, tensor, list, tuple, dict, set or text)
 zip, enumerate, map ...  of what only the run will tell the length of: likewise, over what they make of its items
@@ -44,7 +45,7 @@ class TracedIterator:
 
     @property
     def key(self) -> tuple[str, int, str]:
-        """The key of the position in the write log."""
+        """The key of the position in the side-effect log."""
         return "attr", id(self), "position"
 
     @property
@@ -76,7 +77,7 @@ class TracedIterator:
             self.loops -= 1
 
     def reaches(self, count: Any) -> Any:
-        """Say whether it has so many items, symbolically where only the run will tell."""
+        """Return whether it has so many items, symbolically where it is known only at run time."""
         length = self.source().length
         if length is ENDLESS:
             return True
@@ -103,7 +104,7 @@ class TracedIterator:
 
 
 def next_item(trace: ValueTrace, x: TracedIterator, *default: Any) -> Any:
-    """Return `next(x, *default)`, also where only the run will tell whether there is one more."""
+    """Return `next(x, *default)`, also where it is known only at run time whether there is one more."""
     position = x.position
     reaches = x.reaches(position + 1)
     if not trace.is_symbolic(reaches):
@@ -120,7 +121,7 @@ def _stop() -> None:
     raise StopIteration
 
 
-class Pulled:
+class PulledSource:
     """An iterator from outside, as eager code and traces of one call may both run through it: items are kept."""
 
     def __init__(self, real: Iterator[Any]):
@@ -128,7 +129,7 @@ class Pulled:
         self.taken = 0
 
     def reaches(self, count: int) -> bool:
-        """Say whether it has so many items; pulls those that were not asked for before."""
+        """Return whether it has so many items; pulls those that were not asked for before."""
         while len(self.items) < count:
             try:
                 self.items.append(next(self.real))
@@ -149,7 +150,7 @@ class Pulled:
 class PulledIterator(TracedIterator):
     """An iterator from outside, in a trace: items are pulled as they are asked for."""
 
-    def __init__(self, trace: ValueTrace, pulled: Pulled):
+    def __init__(self, trace: ValueTrace, pulled: PulledSource):
         super().__init__(trace, list)
         self.pulled = pulled
 
@@ -164,7 +165,7 @@ class PulledIterator(TracedIterator):
 
 # ---- Python's own iterators ----------------------------------------------------------------------------------------
 def is_own(x: Any) -> bool:
-    """Say whether `x` is an iterator of Python's, which keeps to itself how far it has come."""
+    """Return whether `x` is an iterator of Python's, which keeps to itself how far it has come."""
     return isinstance(x, Iterator) and type(x).__module__ in BUILT_IN
 
 
@@ -185,6 +186,6 @@ def check_moved(trace: ValueTrace, x: Any) -> None:
 
 
 def spoil(trace: ValueTrace, x: Any) -> None:
-    """Note that only the run will tell how far an iterator has come."""
+    """Note that it is known only at run time how far an iterator has come."""
     if is_own(x):
         trace.made.iterators[id(x)] = x, None

@@ -155,7 +155,7 @@ class Scalar:
         return self
 
     def is_integer(self) -> Any:
-        """Say whether a float is a whole number."""
+        """Return whether a float is a whole number."""
         return self == self.__trunc__()
 
 
@@ -241,12 +241,12 @@ Scalar.__pos__ = lambda self: self
 
 
 def is_number(x: Any) -> bool:
-    """Say whether `x` is a Python number, concrete or symbolic."""
+    """Return whether `x` is a Python number, concrete or symbolic."""
     return isinstance(x, (Scalar, *Number))
 
 
 def split_shape(shape: Any) -> tuple[tuple[int | None, ...], list[Scalar]]:
-    """Split a shape into the template that ops take (None where an operand stands) and those operands.
+    """Split a shape into the abstract value that ops take (None where an operand stands) and those operands.
 
     `shape` is an int, a list or tuple of ints, Scalars and one-element integer tensors, or a 1-D integer tensor
     (which must be concrete: a symbolic one would leave the rank open).
@@ -255,17 +255,17 @@ def split_shape(shape: Any) -> tuple[tuple[int | None, ...], list[Scalar]]:
         shape = shape.tolist() if shape.ndim else [shape]
     elif isinstance(shape, (int, Scalar)):
         shape = [shape]
-    template: list[int | None] = []
+    aval: list[int | None] = []
     dims: list[Scalar] = []
     for extent in shape:
         if isinstance(extent, Tensor):
             extent = extent.item()
         if isinstance(extent, Scalar):
-            template.append(None)
+            aval.append(None)
             dims.append(extent)
         else:
-            template.append(_checked_extent(extent))
-    return tuple(template), dims
+            aval.append(_checked_extent(extent))
+    return tuple(aval), dims
 
 
 def _checked_extent(extent: Any) -> int:

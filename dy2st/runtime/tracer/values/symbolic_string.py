@@ -75,7 +75,7 @@ def _error_part(trace: ValueTrace, error: BaseException, conversion: str, spec: 
 
 
 def has_symbols(trace: ValueTrace, x: Any) -> bool:
-    """Say whether a container holds, at some depth, what only the run will tell."""
+    """Return whether a container holds, at some depth, what only the run will tell."""
     items = x.values() if isinstance(x, dict) else x
     return any(
         trace.is_symbolic(i)
@@ -136,5 +136,5 @@ def fstring(trace: ValueTrace, *parts: Any) -> Any:
 
 
 def _formats_itself(x: Any) -> bool:
-    """Say whether the class of an object says itself what an empty format gives."""
+    """Return whether the class of an object says itself what an empty format gives."""
     return not isinstance(x, (Tensor, Scalar, Variant)) and isinstance(type(x).__format__, FunctionType)

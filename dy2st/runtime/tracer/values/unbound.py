@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Undefined:
+class UnboundLocal:
     """Stand for an unassigned variable; reading it through `_dy.load` raises UnboundLocalError with its name."""
 
     __slots__ = ("name",)

@@ -1,8 +1,8 @@
 """A traced Python value that is one of several things, told apart when the Program runs.
 
-`alternatives[k]` is the template of what it is under tag k; number 0 is always "unset". A use of a variant is traced
-once for each alternative that allows it, under its tag (`convert_if.switch`), and gives what that alternative gives.
-Operators do so by themselves; where Python needs one thing (a truth, an index, a hash) there is none.
+`alternatives[k]` is the abstract value of what it is under tag k; number 0 is always "unset". A use of a variant is
+traced once for each alternative that allows it, under its tag (`convert_if.switch`), and gives what that alternative
+gives. Operators do so by themselves; where Python needs one thing (a truth, an index, a hash) there is none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dy2st.runtime.tracer.values.sentinels import MISSING
 
 
 class Variant:
-    """Hold the `ir.Value` of a variant type and the templates of its alternatives."""
+    """Hold the `ir.Value` of a variant type and the abstract values of its alternatives."""
 
     __slots__ = ("_alternatives", "_of", "_value")
 
@@ -35,14 +35,14 @@ class Variant:
     def value(self) -> Value:
         """The value as it stands in the trace: the tensor that it is may have been written in place."""
         trace = current().trace
-        if id(self._of) in trace.loans.parts:
-            trace.loans.read(self._of)
+        if id(self._of) in trace.borrows.parts:
+            trace.borrows.read(self._of)
         found = trace.log.get(("data", id(self._of)))
         return self._value if found is MISSING else found._value
 
     @property
     def alternatives(self) -> tuple[Any, ...]:
-        """The templates, number 0 is "unset"."""
+        """The abstract values, number 0 is "unset"."""
         found = current().trace.log.get(("data", id(self._of)))
         return self._alternatives if found is MISSING else (self._alternatives[0], *found._alternatives[1:])
 
@@ -120,7 +120,7 @@ for _name in ("neg", "pos", "abs", "invert"):
 
 
 class SymbolicList:
-    """The content of a Python list whose length only the run will tell: the `ir.Value` of a list type."""
+    """The content of a Python list whose length is known only at run time: the `ir.Value` of a list type."""
 
     __slots__ = ("element", "value")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import dy2st as paddle
-from dy2st.runtime.backends.cpu.compile_link.code_loader import Code, compile_text
+from dy2st.runtime.backends.cpu.compile_link.code_loader import LoadedCode, compile_text
 from dy2st.runtime.backends.cpu.compile_link.target import host_target
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition, gathered
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
@@ -29,12 +29,12 @@ def runnable(target: str) -> bool:
     return {"avx512": "+avx512f" in flags, "avx2": "+avx2" in flags}.get(target, True)
 
 
-def compiled(*definitions: Definition, target: str | None = None) -> Code:
+def compiled(*definitions: Definition, target: str | None = None) -> LoadedCode:
     """Compile definitions with all their functions visible."""
     return compile_text(gathered(definitions).replace("define internal", "define"), host_target(target))
 
 
-def callable_of(code: Code, definition: Definition, *kinds: Any, result: Any = None) -> Callable[..., Any]:
+def callable_of(code: LoadedCode, definition: Definition, *kinds: Any, result: Any = None) -> Callable[..., Any]:
     """Return a function of compiled code as a Python function."""
     return ctypes.CFUNCTYPE(result, *kinds)(code.address(definition.name))
 

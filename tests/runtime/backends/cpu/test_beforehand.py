@@ -13,7 +13,7 @@ import dy2st as paddle
 from dy2st.runtime.backends.cpu import precompile, runtime_library_symbols
 from dy2st.runtime.backends.cpu.compile_link import code_loader
 from dy2st.runtime.backends.cpu.compile_link.parallel_map import Once
-from dy2st.runtime.backends.cpu.precompile import begin, compiled_beforehand, likely, where_nothing_is_kept
+from dy2st.runtime.backends.cpu.precompile import begin, likely, precompiled, where_nothing_is_cached
 from dy2st.runtime.backends.cpu.python_abi import helpers, interrupts
 from dy2st.runtime.backends.cpu.thread_pool import pool
 from dy2st.runtime.executor import select
@@ -74,7 +74,7 @@ def test_nothing_is_begun_once_the_block_has_ended(monkeypatch):
 
     monkeypatch.setattr(precompile, "likely", lambda *_: iter([first, lambda: called.append(1)]))
     monkeypatch.setattr(precompile, "usable_cpus", lambda: 2)
-    with compiled_beforehand(program_of(lambda x: x + 1, np.ones(3)), False, "all"):
+    with precompiled(program_of(lambda x: x + 1, np.ones(3)), False, "all"):
         assert started.wait(5)
         threading.Timer(0.05, go.set).start()
     assert called == []
@@ -83,7 +83,7 @@ def test_nothing_is_begun_once_the_block_has_ended(monkeypatch):
 def test_with_one_cpu_there_is_no_thread(monkeypatch):
     monkeypatch.setattr(precompile, "usable_cpus", lambda: 1)
     monkeypatch.setattr(precompile, "likely", lambda *_: pytest.fail("nothing is to be made"))
-    with compiled_beforehand(program_of(lambda x: x + 1, np.ones(3)), False, "all"):
+    with precompiled(program_of(lambda x: x + 1, np.ones(3)), False, "all"):
         pass
 
 
@@ -93,7 +93,7 @@ def test_an_error_is_left_to_who_needs_what_was_to_be_made(monkeypatch):
 
     monkeypatch.setattr(precompile, "likely", lambda *_: iter([fails]))
     monkeypatch.setattr(precompile, "usable_cpus", lambda: 2)
-    with compiled_beforehand(program_of(lambda x: x + 1, np.ones(3)), False, "all"):
+    with precompiled(program_of(lambda x: x + 1, np.ones(3)), False, "all"):
         pass
     once = Once(fails)
     for _ in range(2):
@@ -147,9 +147,9 @@ def test_a_block_inside_of_another_leaves_that_to_it(monkeypatch):
     monkeypatch.setattr(precompile, "likely", lambda *_: begun.append(1) or iter([]))
     monkeypatch.setattr(precompile, "usable_cpus", lambda: 2)
     program = program_of(lambda x: x + 1, np.ones(3))
-    with compiled_beforehand(program, False, "all"), compiled_beforehand(program, False, "all"):
+    with precompiled(program, False, "all"), precompiled(program, False, "all"):
         assert begun == [1]
-    with compiled_beforehand(program, False, "all"):
+    with precompiled(program, False, "all"):
         assert begun == [1, 1]
 
 
@@ -162,7 +162,7 @@ def test_before_a_program_is_looked_for_only_where_nothing_is_kept(monkeypatch, 
     begun = threading.Event()
     monkeypatch.setattr(precompile, "likely", lambda *_: iter([begun.set]))
     monkeypatch.setattr(precompile, "usable_cpus", lambda: 2)
-    with where_nothing_is_kept(program_of(lambda x: x + 1, np.ones(3)), "all"):
+    with where_nothing_is_cached(program_of(lambda x: x + 1, np.ones(3)), "all"):
         assert was_kept or begun.wait(5)
     assert begun.is_set() != was_kept
 

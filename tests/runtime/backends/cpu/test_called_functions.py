@@ -10,7 +10,7 @@ from dy2st.runtime.backends.cpu import native_executable
 from dy2st.runtime.backends.cpu.compile import lowered
 from dy2st.runtime.backends.cpu.compile_link import function_cache
 from dy2st.runtime.backends.cpu.compile_link.code_loader import compile_object
-from dy2st.runtime.backends.cpu.compile_link.function_cache import Batches
+from dy2st.runtime.backends.cpu.compile_link.function_cache import ObjectFiles
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
 from dy2st.runtime.backends.cpu.llvm_ir import function_builder
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
@@ -42,7 +42,7 @@ def numbers(dtype, size):
 def result(monkeypatch, most, program, x, **how):
     monkeypatch.setattr(function_builder, "MOST_WRITTEN_OUT", most)
     plan = NativePlan(program, **how)
-    assert not plan.was_kept
+    assert not plan.was_cached
     return np.asarray(plan.run([x])[0])
 
 
@@ -130,10 +130,10 @@ def test_a_nest_that_calls_functions_is_compiled_once(monkeypatch, tmp_path):
     monkeypatch.setenv("DY2ST_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(function_cache, "_known", function_cache._Known())
     kernels = lowered(chain("sin", 60)).kernels
-    first = Batches(kernels, current_target())
+    first = ObjectFiles(kernels, current_target())
     assert len(first.jobs) >= 1
     for job in first.jobs:
         job()
-    again = Batches(lowered(chain("sin", 60)).kernels, current_target())
+    again = ObjectFiles(lowered(chain("sin", 60)).kernels, current_target())
     assert not again.jobs
     assert again.found

@@ -11,7 +11,7 @@ import pytest
 import dy2st as paddle
 from dy2st.ir.program import Block, Program
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
-from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Joint, groups_of
+from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import HorizontalGroup, groups_of
 from dy2st.runtime.backends.cpu.lowering import prepared
 
 SHAPES = ([64, 8], [40], [33, 3])
@@ -77,11 +77,11 @@ def most_joined(program: Program) -> int:
     ready = prepared(program)
     blocks: list[Block] = [ready.block, *(b for o in ready.block.walk() for b in o.blocks)]
     return max(
-        (_updated(step) for block in blocks for step in schedule(block) if isinstance(step, Joint)), default=0
+        (_updated(step) for block in blocks for step in schedule(block) if isinstance(step, HorizontalGroup)), default=0
     )  # fmt: skip
 
 
-def _updated(joint: Joint) -> int:
+def _updated(joint: HorizontalGroup) -> int:
     sizes = {tuple(shape) for shape in SHAPES}
     return len({tuple(group.space) for group in groups_of(joint) if tuple(group.space) in sizes})
 

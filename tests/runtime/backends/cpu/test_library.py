@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
-from dy2st.runtime.backends.cpu.runtime_library import Part, parts
+from dy2st.runtime.backends.cpu.runtime_library import LibraryModule, parts
 
 FAMILIES = [
     *(f"gemm.f32.{form}" for form in ("nn", "nt", "tn", "tt", "packed.n", "packed.t", "pack_b.n", "pack_b.t")),
@@ -42,7 +42,7 @@ def test_kernels_of_whole_tiles_are_the_inner_loops_of_products():
 
 
 def test_levels():
-    outer, inner = Part("", is_inner=False), Part("", is_inner=True)
+    outer, inner = LibraryModule("", is_inner=False), LibraryModule("", is_inner=True)
     assert [outer.level("none"), outer.level("outer"), outer.level("all")] == [1, 0, 0]
     assert [inner.level("none"), inner.level("outer"), inner.level("all")] == [1, 1, 0]
 

@@ -8,7 +8,7 @@ import pytest
 import dy2st as paddle
 from dy2st.ir.program import Program
 from dy2st.nn import functional as F
-from dy2st.runtime.aot_cache.artifacts import kept
+from dy2st.runtime.aot_cache.artifacts import cached
 from dy2st.runtime.backends.cpu import compile, native_executable
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.backends.cpu.opt_level import haste_of_library
@@ -92,11 +92,11 @@ def test_what_was_made_in_a_hurry_is_kept_until_there_is_better(rng):
     first = native_code(program, [x, w], quick=True)
     again = native_code(program, [x, w], quick=True)
     assert (first.is_quick, again.is_quick) == (True, True)
-    assert [plan.was_kept for plan in again.plans] == [True]
+    assert [plan.was_cached for plan in again.plans] == [True]
     again.improve()
     last = native_code(program, [x, w], quick=True)
     assert not last.is_quick
-    assert [plan.was_kept for plan in last.plans] == [True]
+    assert [plan.was_cached for plan in last.plans] == [True]
     assert bits(last.run([x, w])) == bits(first.run([x, w]))
 
 
@@ -193,7 +193,7 @@ def test_inner_loops_of_many_multiplications_are_never_made_in_a_hurry(rows, tur
 
 
 def test_without_a_recipe_nothing_is_kept():
-    assert kept(None) is None
+    assert cached(None) is None
 
 
 @pytest.mark.parametrize(("cpus", "threads"), [(1, 1), (2, 1), (8, 4)])

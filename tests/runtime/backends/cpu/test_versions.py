@@ -11,7 +11,7 @@ import dy2st as paddle
 from dy2st.ir.parser import parse
 from dy2st.runtime.backends.cpu.fusion.shape_assumptions import assumptions, meetings
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
-from dy2st.runtime.backends.cpu.shape_specialization import Versions, native_code
+from dy2st.runtime.backends.cpu.shape_specialization import ShapeSpecializations, native_code
 from dy2st.runtime.interpreter.cost_model import bindings
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.in_threads import in_threads
@@ -61,7 +61,7 @@ def test_a_few_versions_are_made_and_then_one_for_all(rng):
     def f(a, b, c):
         return a * b + c
 
-    versions = Versions(traced(f, ones(2, 3), ones(2, 3), ones(2, 3)))
+    versions = ShapeSpecializations(traced(f, ones(2, 3), ones(2, 3), ones(2, 3)))
     for ones_in in range(16):
         shapes = [tuple(1 if ones_in >> (2 * i + j) & 1 else 3 - j for j in range(2)) for i in range(3)]
         a, b, c = (rng.normal(size=shape).astype("float32") for shape in shapes)
@@ -113,7 +113,7 @@ func main(%a: float32[bcast(w, x)], %b: float32[x]) {
   return %2
 }
 """
-    versions = Versions(parse(text))
+    versions = ShapeSpecializations(parse(text))
     for shapes in ((4, 4), (4, 1), (1, 1)):
         a, b = (rng.normal(size=n).astype("float32") for n in shapes)
         np.testing.assert_array_equal(versions.run([a, b])[0], a * b)
@@ -146,7 +146,7 @@ def test_any_broadcasts_are_those_of_the_interpreter(first, second, f, seed):
     rng = np.random.default_rng(seed)
     inputs = [rng.normal(size=shape).astype("float32") for shape in first]
     program = traced(f, *inputs)
-    versions, plan = Versions(program), compile_plan(program)
+    versions, plan = ShapeSpecializations(program), compile_plan(program)
     others = [rng.normal(size=shape).astype("float32") for shape in second]
     ranks = [x.ndim for x in inputs] == [x.ndim for x in others]
     for given_ in (inputs, others if ranks else inputs, inputs):
@@ -156,7 +156,7 @@ def test_any_broadcasts_are_those_of_the_interpreter(first, second, f, seed):
 
 
 def test_threads_that_ask_for_versions_at_once(rng):
-    versions = Versions(traced(scaled, ones(3, 4), ones(4)))
+    versions = ShapeSpecializations(traced(scaled, ones(3, 4), ones(4)))
     wrong = []
 
     def work(seed):
@@ -195,7 +195,7 @@ func main(%x: float32[N], %w: float32[W], %items: list<float32[2]>, %k: int) {
   return %5, %7
 }
 """
-    versions = Versions(parse(text))
+    versions = ShapeSpecializations(parse(text))
     items = [ones(2), ones(2)]
     for n, w in ((3, 3), (3, 1), (1, 4), (3, 3)):
         found, count = versions.run([ones(n), 2 * ones(w), items, 5])
@@ -216,7 +216,7 @@ def test_small_tensors_that_a_loop_carries_have_known_extents():
     assert assumed(program, ones(3), n) == {"x_0": "3"}
     assert assumed(program, ones(40), n) == {}
     made = native_code(program, [ones(1), n])
-    assert isinstance(made, Versions)
+    assert isinstance(made, ShapeSpecializations)
     for size in (1, 2, 40, 3, 1):
         for got, want in zip(made.run([ones(size), n]), compile_plan(program).run([ones(size), n]), strict=True):
             np.testing.assert_array_equal(got, want)
@@ -230,7 +230,7 @@ func main(%ct: float32[N, M], %k: int(W)) {
   return %0
 }
 """
-    versions = Versions(parse(text))
+    versions = ShapeSpecializations(parse(text))
     for shape, k in (((3, 5), 5), ((3, 5), 1), ((2, 7), 7), ((4, 1), 1)):
         ct = rng.normal(size=shape).astype("float32")
         wanted = ct.sum(0) if k == shape[1] else ct.sum().reshape(1)
@@ -258,7 +258,7 @@ def test_weights_whose_products_are_cut_keep_their_extents():
 
 def test_other_weights_that_are_cut_have_a_version_for_all(rng):
     program = traced(cut_in_four, ones(2, 3), ones(2, 4), ones(3, 16))
-    versions = Versions(program)
+    versions = ShapeSpecializations(program)
     for rows, states, n in ((2, 2, 4), (5, 5, 4), (6, 1, 4), (2, 2, 3), (1, 1, 5), (0, 0, 5), (3, 3, 1)):
         x, h, w = (rng.normal(size=s).astype("float32") for s in ((rows, 3), (states, n), (3, 4 * n)))
         want = compile_plan(program).run([x, h, w])[0]

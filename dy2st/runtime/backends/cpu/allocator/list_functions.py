@@ -16,7 +16,7 @@ import hashlib
 
 from dy2st.ir.types import ListType, Type
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import as_part, kinds, owners
 
 LENGTH, CAPACITY, STORAGE = HEAD, HEAD + 8, HEAD + 16
@@ -27,7 +27,7 @@ def row_bytes(t: ListType) -> int:
     return 8 * len(kinds(as_part(t.element)))
 
 
-def list_function(module: Module, what: str, t: ListType) -> str:
+def list_function(module: LLVMModule, what: str, t: ListType) -> str:
     """Return the name of a function on lists of type `t`, and see that the module has it."""
     t = ListType(as_part(t.element))
     key = hashlib.sha256(_layout(t.element).encode()).hexdigest()[:12]
@@ -45,11 +45,11 @@ def _layout(t: Type) -> str:
     return f"{' '.join(kinds(t))}({held})"
 
 
-def _function(name: str, result: str) -> Function:
-    return Function(name, [("ptr", "%context"), ("ptr", "%list")], result, also="nounwind")
+def _function(name: str, result: str) -> LLVMFunction:
+    return LLVMFunction(name, [("ptr", "%context"), ("ptr", "%list")], result, also="nounwind")
 
 
-def _release(module: Module, name: str, t: ListType) -> str:
+def _release(module: LLVMModule, name: str, t: ListType) -> str:
     f = _function(name, "void")
     there, last, done = f.label("there"), f.label("last"), f.label("end")
     f.branch(f.value("icmp eq ptr %list, null"), done, there)
@@ -73,7 +73,7 @@ def _release(module: Module, name: str, t: ListType) -> str:
     return f.text()
 
 
-def _writable(module: Module, name: str, t: ListType) -> str:
+def _writable(module: LLVMModule, name: str, t: ListType) -> str:
     """Write: a list that is held once is itself; another one is copied, and its elements are held once more."""
     f = _function(name, "ptr")
     own, copy, made, fits, none = f.label("own"), f.label("copy"), f.label("made"), f.label("fits"), f.label("none")
@@ -107,7 +107,7 @@ def _writable(module: Module, name: str, t: ListType) -> str:
     return f.text()
 
 
-def _grown(module: Module, name: str, t: ListType) -> str:
+def _grown(module: LLVMModule, name: str, t: ListType) -> str:
     """Write: a list that is held once and has room for one more element; room doubles."""
     f = _function(name, "ptr")
     made, grow, moved, roomy, none = (f.label(h) for h in ("made", "grow", "moved", "roomy", "none"))

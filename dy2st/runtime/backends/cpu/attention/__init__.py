@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dy2st.runtime.backends.cpu.attention.forward import attention_kernel, attention_scratch
     from dy2st.runtime.backends.cpu.attention.gradient import attention_gradient_kernel, attention_gradient_scratch
     from dy2st.runtime.backends.cpu.attention.mask_gradient import mask_gradient_kernel, mask_gradient_scratch
-    from dy2st.runtime.backends.cpu.attention.shape_row import FIELDS
+    from dy2st.runtime.backends.cpu.attention.shape_descriptor import FIELDS
 
 __getattr__ = late_names(
     "dy2st.runtime.backends.cpu.attention",
@@ -18,6 +18,6 @@ __getattr__ = late_names(
         "gradient": "attention_gradient_kernel attention_gradient_scratch",
         "forward": "attention_kernel attention_scratch",
         "mask_gradient": "mask_gradient_kernel mask_gradient_scratch",
-        "shape_row": "FIELDS",
+        "shape_descriptor": "FIELDS",
     },
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dy2st.records import replace
-from dy2st.runtime.backends.cpu.attention.shape_row import PAST_ROW, Row
+from dy2st.runtime.backends.cpu.attention.shape_descriptor import PAST_ROW, AttentionShape
 from dy2st.runtime.backends.cpu.attention.softmax_rows import each_vector, read_lanes
 from dy2st.runtime.backends.cpu.gemm.microkernel import masked_memory, spread
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import minus, plus, rounded_down, times
 from dy2st.runtime.backends.cpu.loop_nests.schedule import vectors
 from dy2st.runtime.backends.cpu.vector_ops.philox import random_uniform
@@ -25,7 +25,7 @@ def kept(tile: Tile) -> Definition:
     wide = replace(tile, lanes=tile.lanes * vectors(tile.lanes))
     t, v, uniform = tile.element, wide.vector, random_uniform(tile.dtype, wide.lanes)
     given = (("ptr", "%room"), *(("i64", name) for name in _DRAW), (t, "%keep"), (t, "%factor"))
-    f = Function(f"dy2st.attention.{tile.dtype}.kept", given, "ptr", linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(f"dy2st.attention.{tile.dtype}.kept", given, "ptr", linkage="internal", also="noinline nounwind")
     start = rounded_down(f, "%number", wide.lanes)
     ahead = minus(f, "%number", start)
     keep, factor = spread(f, wide, "%keep"), spread(f, wide, "%factor")
@@ -39,7 +39,7 @@ def kept(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (uniform,))
 
 
-def kept_in(f: Function, tile: Tile, row: Row, room: str, number: str, count: str) -> str:
+def kept_in(f: LLVMFunction, tile: Tile, row: AttentionShape, room: str, number: str, count: str) -> str:
     """Write a call of it for a row whose weights begin with a number of the draw."""
     numbers = (f"i64 {n}" for n in (row["seed"], row["draw"], number, count))
     shares = (f"{tile.element} {row.share(name)}" for name in ("keep", "factor"))
@@ -53,8 +53,8 @@ def dropping(tile: Tile) -> Definition:
     """
     given = (("ptr", "%scores"), *(("i64", f"%{n}") for n in ("apart", "rows", "count", "number")),
              ("ptr", "%room"), ("ptr", "%row"))  # fmt: skip
-    f = Function(f"dy2st.attention.{tile.dtype}.dropping", given, linkage="internal", also="noinline nounwind")
-    row, v = Row(f, tile), tile.vector
+    f = LLVMFunction(f"dy2st.attention.{tile.dtype}.dropping", given, linkage="internal", also="noinline nounwind")
+    row, v = AttentionShape(f, tile), tile.vector
     with f.loop("%rows") as i:
         number = plus(f, "%number", times(f, i, row["keys"]))
         shares = kept_in(f, tile, row, "%room", number, "%count")
@@ -66,6 +66,6 @@ def dropping(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (kept(tile), *(masked_memory(tile) if tile.lanes > 1 else ())))
 
 
-def room_of_shares(f: Function, tile: Tile, row: Row, drops: bool) -> str:
+def room_of_shares(f: LLVMFunction, tile: Tile, row: AttentionShape, drops: bool) -> str:
     """Write how many bytes a thread needs for what a row of weights is multiplied by."""
     return times(f, plus(f, row.width, PAST_ROW), tile.size) if drops else "0"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 
 from dy2st.runtime.backends.cpu.attention.dropout_mask import dropping, room_of_shares
-from dy2st.runtime.backends.cpu.attention.shape_row import TEAM, Row, named
+from dy2st.runtime.backends.cpu.attention.shape_descriptor import TEAM, AttentionShape, named
 from dy2st.runtime.backends.cpu.attention.softmax_rows import weights
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.gemm.dot_product import dot_product
@@ -17,7 +17,7 @@ from dy2st.runtime.backends.cpu.gemm.packing import packing
 from dy2st.runtime.backends.cpu.gemm.panels import panels
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile, tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import any_of, compare, least, minus, negation, plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -35,8 +35,8 @@ _STEP_COST, _WEIGHT_COST, _PACK_COST = 18, 500, 500
 def attention_kernel(dtype: str, target: Target, drops: bool = False) -> Definition:
     """Return `void @dy2st.attention.f32(q, k, v, mask, out, row, scratch)`."""
     t = tile(dtype, target)
-    f = Function(named("attention", dtype, drops), _PARAMETERS, linkage="internal", also="nounwind")
-    row = Row(f, t)
+    f = LLVMFunction(named("attention", dtype, drops), _PARAMETERS, linkage="internal", also="nounwind")
+    row = AttentionShape(f, t)
     pack, block = _pack(t), _block(t, target.strict, drops)
     packed = times(f, row["keys"], plus(f, row["features"], row["values"]))
     heads = f.value(f"select i1 {few_queries(f, row)}, i64 0, i64 {row.heads}")
@@ -54,24 +54,24 @@ def attention_scratch(dtype: str, target: Target, drops: bool = False) -> Defini
     """Return `i64 @dy2st.attention.f32.scratch(row)`."""
     t = tile(dtype, target)
     name = named("attention", dtype, drops, ".scratch")
-    f = Function(name, (("ptr", "%row"),), "i64", linkage="internal", also="nounwind")
-    row = Row(f, t)
+    f = LLVMFunction(name, (("ptr", "%row"),), "i64", linkage="internal", also="nounwind")
+    row = AttentionShape(f, t)
     packed = times(f, row.heads, plus(f, row.key_bytes, row.value_bytes))
     f.ret("i64", plus(f, packed, times(f, plus(f, row.room_bytes, room_of_shares(f, t, row, drops)), TEAM)))
     return Definition(f.name, f.text())
 
 
-def few_queries(f: Function, row: Row) -> str:
+def few_queries(f: LLVMFunction, row: AttentionShape) -> str:
     """Write whether packing keys and values would take longer than to read them as they lie."""
     return compare(f, "sle", row["queries"], _FEW)
 
 
 def _pack(t: Tile) -> Definition:
     """Return the function that packs the keys and values of some heads."""
-    f = Function(
+    f = LLVMFunction(
         f"dy2st.attention.{t.dtype}.pack", (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind"
     )
-    row, columns, rows = Row(f, t), packing(t, True), packing(t, False)
+    row, columns, rows = AttentionShape(f, t), packing(t, True), packing(t, False)
     with f.loop("%to", start="%from") as head:
         keys, values = _packed(f, row, head)
         k, v = (f.offset(f"%{name}", row.place(name, head), t.element) for name in "kv")
@@ -83,7 +83,7 @@ def _pack(t: Tile) -> Definition:
     return Definition(f.name, f.text(), (columns, rows))
 
 
-def _packed(f: Function, row: Row, head: str) -> tuple[str, str]:
+def _packed(f: LLVMFunction, row: AttentionShape, head: str) -> tuple[str, str]:
     """Write where the packed keys and values of a head stand."""
     keys = f.offset("%scratch", times(f, head, row.key_bytes))
     behind = f.offset("%scratch", times(f, row.heads, row.key_bytes))
@@ -93,8 +93,8 @@ def _packed(f: Function, row: Row, head: str) -> tuple[str, str]:
 def _block(t: Tile, strict: bool, drops: bool) -> Definition:
     """Return the function that computes the results of some blocks of queries."""
     name = named("attention", t.dtype, drops, ".block")
-    f = Function(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
-    row, multiply, dots, weigh, drop = Row(f, t), panels(t), dot_product(t), weights(t, strict), dropping(t)
+    f = LLVMFunction(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
+    row, multiply, dots, weigh, drop = AttentionShape(f, t), panels(t), dot_product(t), weights(t, strict), dropping(t)
     packed = times(f, row.heads, plus(f, row.key_bytes, row.value_bytes))
     scores = f.offset(
         f.offset("%scratch", packed), times(f, "%who", plus(f, row.room_bytes, room_of_shares(f, t, row, drops)))

@@ -18,14 +18,14 @@ from dy2st.runtime.backends.cpu.attention.score_gradient import (
     block_slopes,
     slope_room,
 )
-from dy2st.runtime.backends.cpu.attention.shape_row import TEAM, Row, named
+from dy2st.runtime.backends.cpu.attention.shape_descriptor import TEAM, AttentionShape, named
 from dy2st.runtime.backends.cpu.attention.softmax_rows import CLEAR
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.gemm.packing import packing
 from dy2st.runtime.backends.cpu.gemm.panels import panels
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile, tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import any_of, compare, negation, plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -39,8 +39,8 @@ _PARAMETERS = (
 def attention_gradient_kernel(dtype: str, target: Target, drops: bool = False) -> Definition:
     """Return `void @dy2st.attention_grad.f32(q, k, v, mask, ct, dq, dk, dv, row, scratch)`."""
     t = tile(dtype, target)
-    f = Function(named("attention_grad", dtype, drops), _PARAMETERS, linkage="internal", also="nounwind")
-    row, heads = Row(f, t), _heads(t, target.strict, drops)
+    f = LLVMFunction(named("attention_grad", dtype, drops), _PARAMETERS, linkage="internal", also="nounwind")
+    row, heads = AttentionShape(f, t), _heads(t, target.strict, drops)
     steps = times(f, plus(f, times(f, row["features"], 3), times(f, row["values"], 2)), STEP_COST)
     cost = times(f, row["queries"], row["keys"], plus(f, steps, WEIGHT_COST))
     needs = (heads, forked(f, heads.name, _PARAMETERS, row.heads, cost, TEAM))
@@ -52,13 +52,13 @@ def attention_gradient_kernel(dtype: str, target: Target, drops: bool = False) -
 def attention_gradient_scratch(dtype: str, target: Target, drops: bool = False) -> Definition:
     """Return `i64 @dy2st.attention_grad.f32.scratch(row)`."""
     name = named("attention_grad", dtype, drops, ".scratch")
-    f = Function(name, (("ptr", "%row"),), "i64", linkage="internal", also="nounwind")
+    f = LLVMFunction(name, (("ptr", "%row"),), "i64", linkage="internal", also="nounwind")
     t = tile(dtype, target)
-    f.ret("i64", times(f, _room(f, t, Row(f, t), drops), TEAM))
+    f.ret("i64", times(f, _room(f, t, AttentionShape(f, t), drops), TEAM))
     return Definition(f.name, f.text())
 
 
-def _room(f: Function, t: Tile, row: Row, drops: bool) -> str:
+def _room(f: LLVMFunction, t: Tile, row: AttentionShape, drops: bool) -> str:
     """Write how many bytes a thread needs."""
     return plus(f, row.key_bytes, row.slope_bytes, slope_room(f, t, row, drops))
 
@@ -66,8 +66,8 @@ def _room(f: Function, t: Tile, row: Row, drops: bool) -> str:
 def _heads(t: Tile, strict: bool, drops: bool) -> Definition:
     """Return the function that computes the cotangents of some heads."""
     name = named("attention_grad", t.dtype, drops, ".heads")
-    f = Function(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
-    row, pack, block = Row(f, t), packing(t, True), _block(t, strict, drops)
+    f = LLVMFunction(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
+    row, pack, block = AttentionShape(f, t), packing(t, True), _block(t, strict, drops)
     keys = f.offset("%scratch", times(f, "%who", _room(f, t, row, drops)))
     values = f.offset(keys, row.key_bytes)
     scores = f.offset(values, row.slope_bytes)
@@ -92,8 +92,8 @@ def _heads(t: Tile, strict: bool, drops: bool) -> Definition:
 def _block(t: Tile, strict: bool, drops: bool) -> Definition:
     """Return the function that goes through a block of queries of a head."""
     name = named("attention_grad", t.dtype, drops, ".block")
-    f = Function(name, (*_PARAMETERS[:-1], *BLOCK), linkage="internal", also="noinline nounwind")
-    row, multiply, slopes_of, size = Row(f, t), panels(t), block_slopes(t, strict, drops), t.size
+    f = LLVMFunction(name, (*_PARAMETERS[:-1], *BLOCK), linkage="internal", also="noinline nounwind")
+    row, multiply, slopes_of, size = AttentionShape(f, t), panels(t), block_slopes(t, strict, drops), t.size
     given = (*PARTS, ("ptr", "%row"), *BLOCK)
     f.call("void", f"@{slopes_of.name}", *(f"{kind} {register}" for kind, register in given))
     count, keys = block_of(f, row)

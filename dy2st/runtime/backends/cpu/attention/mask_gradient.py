@@ -18,14 +18,14 @@ from dy2st.runtime.backends.cpu.attention.score_gradient import (
     block_slopes,
     slope_room,
 )
-from dy2st.runtime.backends.cpu.attention.shape_row import TEAM, Row, named
+from dy2st.runtime.backends.cpu.attention.shape_descriptor import TEAM, AttentionShape, named
 from dy2st.runtime.backends.cpu.attention.softmax_rows import CLEAR, across, across_lanes, each_vector, read_lanes
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.gemm.microkernel import masked_memory
 from dy2st.runtime.backends.cpu.gemm.packing import packing
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile, tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, most, negation, plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -38,8 +38,8 @@ _PACK_COST = 500
 def mask_gradient_kernel(dtype: str, target: Target, drops: bool = False) -> Definition:
     """Return `void @dy2st.attention_mask_grad.f32(q, k, v, mask, ct, slope, row, scratch)`; the slope is dense."""
     t = tile(dtype, target)
-    f = Function(named("attention_mask_grad", dtype, drops), _PARAMETERS, linkage="internal", also="nounwind")
-    row, pack, units = Row(f, t), _pack(t), _units(t, target.strict, drops)
+    f = LLVMFunction(named("attention_mask_grad", dtype, drops), _PARAMETERS, linkage="internal", also="nounwind")
+    row, pack, units = AttentionShape(f, t), _pack(t), _units(t, target.strict, drops)
     width = plus(f, row["features"], row["values"])
     heads = f.value(f"select i1 {few_queries(f, row)}, i64 0, i64 {row.heads}")
     packed = forked(f, pack.name, _PARAMETERS, heads, times(f, row["keys"], width, _PACK_COST))
@@ -56,17 +56,17 @@ def mask_gradient_kernel(dtype: str, target: Target, drops: bool = False) -> Def
 def mask_gradient_scratch(dtype: str, target: Target, drops: bool = False) -> Definition:
     """Return `i64 @dy2st.attention_mask_grad.f32.scratch(row)`."""
     t, name = tile(dtype, target), named("attention_mask_grad", dtype, drops, ".scratch")
-    f = Function(name, (("ptr", "%row"),), "i64", linkage="internal", also="nounwind")
-    row = Row(f, t)
+    f = LLVMFunction(name, (("ptr", "%row"),), "i64", linkage="internal", also="nounwind")
+    row = AttentionShape(f, t)
     f.ret("i64", plus(f, _packed_bytes(f, row), times(f, slope_room(f, t, row, drops), TEAM)))
     return Definition(f.name, f.text())
 
 
-def _packed_bytes(f: Function, row: Row) -> str:
+def _packed_bytes(f: LLVMFunction, row: AttentionShape) -> str:
     return times(f, row.heads, plus(f, row.key_bytes, row.slope_bytes))
 
 
-def _packed(f: Function, row: Row, head: str) -> tuple[str, str]:
+def _packed(f: LLVMFunction, row: AttentionShape, head: str) -> tuple[str, str]:
     """Write where the packed keys and values of a head stand."""
     keys = f.offset("%scratch", times(f, head, row.key_bytes))
     behind = f.offset("%scratch", times(f, row.heads, row.key_bytes))
@@ -76,8 +76,8 @@ def _packed(f: Function, row: Row, head: str) -> tuple[str, str]:
 def _pack(t: Tile) -> Definition:
     """Return the function that packs the keys and values of some heads."""
     name = f"dy2st.attention_mask_grad.{t.dtype}.pack"
-    f = Function(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
-    row, pack = Row(f, t), packing(t, True)
+    f = LLVMFunction(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
+    row, pack = AttentionShape(f, t), packing(t, True)
     with f.loop("%to", start="%from") as head:
         for operand, extent, room in zip("kv", ("features", "values"), _packed(f, row, head), strict=True):
             place = f.offset(f"%{operand}", row.place(operand, head), t.element)
@@ -88,18 +88,18 @@ def _pack(t: Tile) -> Definition:
 
 
 # ---- parts of the mask ----------------------------------------------------------------------------------------------
-def _counts(f: Function, row: Row) -> tuple[str, str, str]:
+def _counts(f: LLVMFunction, row: AttentionShape) -> tuple[str, str, str]:
     """Write how many matrices the mask has along both axes of batches, and how many parts each has."""
     apart = [(_has(f, row, axis), count) for axis, count in zip(("outer", "inner", "row"), _most(row), strict=True)]
     outer, inner, blocks = (f.value(f"select i1 {has}, i64 {count}, i64 1") for has, count in apart)
     return outer, inner, blocks
 
 
-def _most(row: Row) -> tuple[str, str, str]:
+def _most(row: AttentionShape) -> tuple[str, str, str]:
     return row["outer"], row["inner"], row.blocks
 
 
-def _has(f: Function, row: Row, axis: str) -> str:
+def _has(f: LLVMFunction, row: AttentionShape, axis: str) -> str:
     """Write whether the mask has an axis of more than one element."""
     return compare(f, "ne", row[f"slope_{axis}"], 0)
 
@@ -107,8 +107,8 @@ def _has(f: Function, row: Row, axis: str) -> str:
 def _units(t: Tile, strict: bool, drops: bool) -> Definition:
     """Return the function that computes some parts of the mask's cotangent, each from all heads that have it."""
     name = named("attention_mask_grad", t.dtype, drops, ".units")
-    f = Function(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
-    row, block = Row(f, t), _block(t, strict, drops)
+    f = LLVMFunction(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
+    row, block = AttentionShape(f, t), _block(t, strict, drops)
     _, inner, parts = _counts(f, row)
     room = f.offset("%scratch", plus(f, _packed_bytes(f, row), times(f, "%who", slope_room(f, t, row, drops))))
     cut = _has(f, row, "row")
@@ -135,7 +135,7 @@ def _units(t: Tile, strict: bool, drops: bool) -> Definition:
     return Definition(f.name, f.text(), (block, CLEAR))
 
 
-def _shared(f: Function, row: Row, axis: str, at: str) -> tuple[str, str]:
+def _shared(f: LLVMFunction, row: AttentionShape, axis: str, at: str) -> tuple[str, str]:
     """Write the range along an axis of batches for which one matrix of the mask is there."""
     has = _has(f, row, axis)
     first = f.value(f"select i1 {has}, i64 {at}, i64 0")
@@ -146,8 +146,8 @@ def _block(t: Tile, strict: bool, drops: bool) -> Definition:
     """Return the function that adds the cotangents of the scores of a block of queries to those of their mask."""
     given = (*PARTS, ("ptr", "%row"), *BLOCK)
     name = named("attention_mask_grad", t.dtype, drops, ".block")
-    f = Function(name, (*given, ("ptr", "%slope")), linkage="internal", also="noinline nounwind")
-    row, slopes_of, add = Row(f, t), block_slopes(t, strict, drops), _adding(t)
+    f = LLVMFunction(name, (*given, ("ptr", "%slope")), linkage="internal", also="noinline nounwind")
+    row, slopes_of, add = AttentionShape(f, t), block_slopes(t, strict, drops), _adding(t)
     f.call("void", f"@{slopes_of.name}", *(f"{kind} {register}" for kind, register in given))
     count, keys = block_of(f, row)
     f.call("void", f"@{add.name}", f"ptr {f.offset('%scores', row.room_bytes)}", f"i64 {times(f, row.width, t.size)}",
@@ -161,7 +161,7 @@ def _adding(t: Tile) -> Definition:
     """Return the function that adds rows to others, or their sums to numbers."""
     given = (("ptr", "%from"), ("i64", "%from_apart"), ("ptr", "%to"),
              *(("i64", f"%{n}") for n in ("apart", "column", "rows", "count")))  # fmt: skip
-    f = Function(f"dy2st.attention_mask_grad.{t.dtype}.adding", given, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(f"dy2st.attention_mask_grad.{t.dtype}.adding", given, linkage="internal", also="noinline nounwind")
     v, e, along = t.vector, t.element, compare(f, "ne", "%column", 0)
     with f.loop("%rows") as i:
         row, to = f.offset("%from", times(f, i, "%from_apart")), f.offset("%to", times(f, i, "%apart"))

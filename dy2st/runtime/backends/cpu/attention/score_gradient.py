@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 from dy2st.runtime.backends.cpu.attention.dropout_mask import kept, kept_in, room_of_shares
 from dy2st.runtime.backends.cpu.attention.forward import few_queries
-from dy2st.runtime.backends.cpu.attention.shape_row import Row, named
+from dy2st.runtime.backends.cpu.attention.shape_descriptor import AttentionShape, named
 from dy2st.runtime.backends.cpu.attention.softmax_rows import across, across_lanes, each_vector, read_lanes, weights
 from dy2st.runtime.backends.cpu.gemm.dot_product import dot_product
 from dy2st.runtime.backends.cpu.gemm.microkernel import masked_memory, spread
 from dy2st.runtime.backends.cpu.gemm.panels import panels
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import least, minus, negation, plus, times
 
 PARTS = tuple(("ptr", f"%{name}") for name in ("q", "k", "v", "mask", "ct"))
@@ -28,12 +28,12 @@ STEP_COST, WEIGHT_COST = 18, 800
 """Picoseconds of a multiplication, and of a weight beside."""
 
 
-def slope_room(f: Function, tile: Tile, row: Row, drops: bool) -> str:
+def slope_room(f: LLVMFunction, tile: Tile, row: AttentionShape, drops: bool) -> str:
     """Write how many bytes a thread needs for blocks."""
     return plus(f, row.room_bytes, row.room_bytes, room_of_shares(f, tile, row, drops))
 
 
-def block_of(f: Function, row: Row) -> tuple[str, str]:
+def block_of(f: LLVMFunction, row: AttentionShape) -> tuple[str, str]:
     """Write how many queries a block has, and how many of the first keys it needs."""
     count = least(f, minus(f, row["queries"], "%first"), row.block)
     return count, row.needed("%first", count)
@@ -42,8 +42,14 @@ def block_of(f: Function, row: Row) -> tuple[str, str]:
 def block_slopes(t: Tile, strict: bool, drops: bool) -> Definition:
     """Return `void @dy2st.attention_grad.f32.block_slopes(<PARTS>, row, <BLOCK>)`: weights, and behind them slopes."""
     name = named("attention_grad", t.dtype, drops, ".block_slopes")
-    f = Function(name, (*PARTS, ("ptr", "%row"), *BLOCK), linkage="internal", also="noinline nounwind")
-    row, multiply, dots, weigh, slope = Row(f, t), panels(t), dot_product(t), weights(t, strict), _slopes(t, drops)
+    f = LLVMFunction(name, (*PARTS, ("ptr", "%row"), *BLOCK), linkage="internal", also="noinline nounwind")
+    row, multiply, dots, weigh, slope = (
+        AttentionShape(f, t),
+        panels(t),
+        dot_product(t),
+        weights(t, strict),
+        _slopes(t, drops),
+    )
     size, few, (count, keys) = t.size, few_queries(f, row), block_of(f, row)
     slopes, apart = f.offset("%scores", row.room_bytes), times(f, row.width, size)
     for left, right, packed, extent, made in (("q", "k", "%keys", "features", "%scores"),
@@ -79,10 +85,10 @@ def _slopes(tile: Tile, drops: bool) -> Definition:
     """
     given = (("ptr", "%weights"), ("ptr", "%slopes"), *(("i64", f"%{n}") for n in ("apart", "rows", "count", "number")),
              ("ptr", "%row"))  # fmt: skip
-    f = Function(
+    f = LLVMFunction(
         named("attention_grad", tile.dtype, drops, ".slopes"), given, linkage="internal", also="noinline nounwind"
     )
-    v, row = tile.vector, Row(f, tile)
+    v, row = tile.vector, AttentionShape(f, tile)
     room = f.offset("%slopes", row.room_bytes)
 
     def product(of: str, x: str, at: str) -> str:

@@ -8,7 +8,7 @@ from dy2st.runtime.backends.cpu.gemm.microkernel import lane_mask, masked_load, 
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.libm.functions import function, strict_function
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import (
     all_of,
     compare,
@@ -35,7 +35,7 @@ _Change = Callable[[str, str], str]
 def weights(tile: Tile, strict: bool) -> Definition:
     """Return `void @dy2st.attention.f32.weights(...)`, which takes what `_PARAMETERS` says."""
     name = f"dy2st.attention.{tile.dtype}.weights"
-    f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
     t, v, lanes = tile.element, tile.vector, tile.lanes
     exp = (strict_function if strict else function)("exp", tile.dtype, lanes)
     masked = f.value("icmp ne ptr %mask, null")
@@ -74,7 +74,7 @@ def weights(tile: Tile, strict: bool) -> Definition:
 
 
 def each_vector(
-    f: Function,
+    f: LLVMFunction,
     tile: Tile,
     row: str,
     change: _Change,
@@ -101,7 +101,7 @@ def each_vector(
             masked_store(f, tile, made, place, mask)
 
 
-def read_lanes(f: Function, tile: Tile, row: str, at: str) -> str:
+def read_lanes(f: LLVMFunction, tile: Tile, row: str, at: str) -> str:
     """Write a read of a vector of another row, of the elements below `%count`."""
     place = f.offset(row, at, tile.element)
     if tile.lanes == 1:
@@ -109,7 +109,7 @@ def read_lanes(f: Function, tile: Tile, row: str, at: str) -> str:
     return masked_load(f, tile, place, lane_mask(f, tile.lanes, minus(f, "%count", at)))
 
 
-def _larger(f: Function, tile: Tile, x: str, top: str) -> str:
+def _larger(f: LLVMFunction, tile: Tile, x: str, top: str) -> str:
     """Write the larger elements to `top`; a NaN is found by the sum."""
     v, old = tile.vector, f.load(tile.vector, top)
     kind = "i1" if tile.lanes == 1 else f"<{tile.lanes} x i1>"
@@ -117,7 +117,7 @@ def _larger(f: Function, tile: Tile, x: str, top: str) -> str:
     return x
 
 
-def across(f: Function, tile: Tile, what: str, vector: str) -> str:
+def across(f: LLVMFunction, tile: Tile, what: str, vector: str) -> str:
     """Write the sum or the largest of a vector's lanes."""
     if tile.lanes == 1:
         return vector

@@ -14,10 +14,10 @@ from typing import Any
 from dy2st.forks import ForkLock, Gate
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache import disk_cache
-from dy2st.runtime.aot_cache.artifacts import Product, made, named_recipe
-from dy2st.runtime.aot_cache.code_image import Binary, Image, NotLinkable
+from dy2st.runtime.aot_cache.artifacts import Artifact, made, named_recipe
+from dy2st.runtime.aot_cache.code_image import Binary, CodeImage, NotLinkable
 from dy2st.runtime.backends.cpu.compile_link.compiler import compiled, version
-from dy2st.runtime.backends.cpu.compile_link.image_loader import Owner, libc_address, load_image
+from dy2st.runtime.backends.cpu.compile_link.image_loader import ImageMemory, libc_address, load_image
 from dy2st.runtime.backends.cpu.compile_link.parallel_map import Once
 from dy2st.runtime.backends.cpu.compile_link.target import Target, current_target
 
@@ -28,11 +28,11 @@ _shared: dict[str, Once] = {}
 
 
 @record
-class Code:
+class LoadedCode:
     """Loaded code: `address(name)` is where a function of it stands."""
 
     _find: Callable[[str], int] = field(repr=False)
-    owner: Owner | None = field(default=None, repr=False)
+    owner: ImageMemory | None = field(default=None, repr=False)
     """What whoever calls a function of this code must hold, where its memory is given back."""
 
     def address(self, name: str) -> int:
@@ -44,7 +44,7 @@ class Code:
 
 
 def object_key(text: str, target: Target, level: int) -> str:
-    """Return the name under which the object file of this text is kept."""
+    """Return the name under which the object file of this text is cached."""
     return _OBJECTS.key(text, *target.words(), level, version())
 
 
@@ -103,13 +103,13 @@ def linked(objects: Sequence[bytes]) -> Binary:
         return list(objects)
 
 
-def load(binary: Binary, *, of_one: bool = False) -> Code:
+def load(binary: Binary, *, of_one: bool = False) -> LoadedCode:
     """Bring code into this process; it stays there, but `of_one` Program, whose code goes with its owner."""
     with _lock:
-        if isinstance(binary, Image):
-            owner = Owner() if of_one else None
-            return Code(load_image(binary, outside, owner).__getitem__, owner)
-        return Code(_by_llvm(binary))
+        if isinstance(binary, CodeImage):
+            owner = ImageMemory() if of_one else None
+            return LoadedCode(load_image(binary, outside, owner).__getitem__, owner)
+        return LoadedCode(_by_llvm(binary))
 
 
 def outside(name: str) -> int:
@@ -127,7 +127,7 @@ def _by_llvm(objects: Sequence[bytes]) -> Callable[[str], int]:
 
 
 @functools.cache
-def compile_text(text: str, target: Target | None = None, level: int = 1) -> Code:
+def compile_text(text: str, target: Target | None = None, level: int = 1) -> LoadedCode:
     r"""Compile LLVM IR text and load it; the same text is compiled once, also by other processes (artifacts.py).
 
     >>> code = compile_text("define i64 @twice(i64 %x) {\n  %y = add i64 %x, %x\n  ret i64 %y\n}")
@@ -139,7 +139,7 @@ def compile_text(text: str, target: Target | None = None, level: int = 1) -> Cod
     return load(_module(f"text {level} {chosen} {text}", lambda: text, target, level).binary)
 
 
-def named_product(name: str, write: Callable[[], str], level: int = 1) -> Product:
+def named_product(name: str, write: Callable[[], str], level: int = 1) -> Artifact:
     """Return the code of a module that this package always writes in the same way, not yet loaded.
 
     It is known by its name, so a later process does not write it. Threads that ask at once get the same.
@@ -147,9 +147,9 @@ def named_product(name: str, write: Callable[[], str], level: int = 1) -> Produc
     return _module(named_recipe(name), write, None, level)
 
 
-def _module(recipe: str, write: Callable[[], str], target: Target | None, level: int) -> Product:
-    def make() -> Product:
-        return Product(linked([made_object(write(), target or current_target(), level)]))
+def _module(recipe: str, write: Callable[[], str], target: Target | None, level: int) -> Artifact:
+    def make() -> Artifact:
+        return Artifact(linked([made_object(write(), target or current_target(), level)]))
 
     return _once(recipe, lambda: made(recipe, make)[0])
 

@@ -58,13 +58,13 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "DisposeMemoryBuffer": (None, _HANDLE),
 }
 """What each function gives, and what it takes."""
-_free: dict[Machine, list[Any]] = {}
+_free: dict[TargetMachine, list[Any]] = {}
 """LLVM's machines that no thread uses: a new one takes 0.2 ms, and 0.6 ms more for its first module."""
 _NAMES = {"darwin": "libllvmlite.dylib", "win32": "llvmlite.dll"}
 
 
 @record(frozen=True)
-class Machine:
+class TargetMachine:
     """What code is made for: a triple, a CPU, features of it, how far code and what it uses may stand apart."""
 
     triple: str
@@ -139,7 +139,7 @@ def host() -> tuple[str, str, dict[str, bool]]:
     return lib.text(lib.GetProcessTriple), lib.text(lib.GetHostCPUName), known
 
 
-def compiled(text: str, machine: Machine, passes: Sequence[str], *, readable: bool = False) -> bytes:
+def compiled(text: str, machine: TargetMachine, passes: Sequence[str], *, readable: bool = False) -> bytes:
     """Return the object file of LLVM IR text after passes, by LLVM's names; its assembly language where `readable`.
 
     RuntimeError with LLVM's message for text that is wrong.
@@ -181,7 +181,7 @@ def _parsed(lib: _Library, context: Any, text: str) -> Any:
 
 
 @contextmanager
-def _lent(lib: _Library, wanted: Machine) -> Iterator[Any]:
+def _lent(lib: _Library, wanted: TargetMachine) -> Iterator[Any]:
     """Lend one of LLVM's machines to this thread; after an error it is given up."""
     free = _free.setdefault(wanted, [])
     try:
@@ -196,7 +196,7 @@ def _lent(lib: _Library, wanted: Machine) -> Iterator[Any]:
     free.append(machine)
 
 
-def _made(lib: _Library, wanted: Machine) -> Any:
+def _made(lib: _Library, wanted: TargetMachine) -> Any:
     target, message = lib.called(lib.GetTargetFromTriple, wanted.triple.encode())
     if not target:
         raise RuntimeError(message)

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from dy2st.runtime.aot_cache.code_image import Image, NotLinkable
+from dy2st.runtime.aot_cache.code_image import CodeImage, NotLinkable
 
 _HEADER = struct.Struct("<40xQ10xHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -102,7 +102,7 @@ class _Object:
                     yield _Relocation(section.info, offset, info & 0xFFFFFFFF, info >> 32, addend)
 
 
-def link(objects: Sequence[bytes], *, repeated: bool = False) -> Image:
+def link(objects: Sequence[bytes], *, repeated: bool = False) -> CodeImage:
     """Put object files together; NotLinkable where one holds what an image cannot.
 
     Several objects may have the same function only where they are `repeated`: one of them is then called.
@@ -121,7 +121,7 @@ class _Linker:
         self.slots: dict[str, int] = {}
         self.addresses: list[tuple[int, int]] = []
 
-    def image(self) -> Image:
+    def image(self) -> CodeImage:
         self._place(writable=False)
         for one in self.objects:
             for relocation in one.relocations():
@@ -137,7 +137,7 @@ class _Linker:
             self.content[stub : stub + 6] = _STUB + struct.pack("<i", self.slots[name] - stub - 6)
         outside = {name: slot for name, slot in self.slots.items() if name not in self.symbols}
         self.addresses += [(slot, self.symbols[name]) for name, slot in self.slots.items() if name in self.symbols]
-        return Image(bytes(self.content), writable, self.symbols, outside, self.addresses)
+        return CodeImage(bytes(self.content), writable, self.symbols, outside, self.addresses)
 
     def _align(self, to: int) -> None:
         self.content.extend(bytes(-len(self.content) % max(1, to)))

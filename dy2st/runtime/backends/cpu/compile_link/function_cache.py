@@ -1,8 +1,8 @@
 """Functions that Programs have in common, compiled once: a loop nest that an earlier Program had is not made again.
 
 What a function is made of is its key: its text and that of all it calls. Functions that have no code yet are compiled
-together, in batches; a batch is kept with the keys of what is in it, and under each key is kept which batch has it. So
-a Program that differs from an earlier one in one place has little to compile.
+together, in batches; a batch is cached with the keys of what is in it, and under each key is cached which batch has it.
+So a Program that differs from an earlier one in one place has little to compile.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache import disk_cache
-from dy2st.runtime.aot_cache.artifacts import Product, from_bytes
+from dy2st.runtime.aot_cache.artifacts import Artifact, from_bytes
 from dy2st.runtime.aot_cache.environment_key import identity
 from dy2st.runtime.backends.cpu.compile_link.code_loader import compile_object, object_key
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMModule
 
 _NAME = re.compile(r"@([\w.$-]+)")
 _MOST = 256
@@ -28,7 +28,7 @@ have functions in common, and where LLVM has little to do with each, the glue an
 
 
 @record(frozen=True)
-class Batch:
+class ObjectFile:
     """An object file, and what each of its functions is made of."""
 
     code: bytes
@@ -37,7 +37,7 @@ class Batch:
 
 @record
 class _Known:
-    batches: dict[str, Batch] = field(default_factory=dict[str, Batch])
+    batches: dict[str, ObjectFile] = field(default_factory=dict[str, ObjectFile])
     by_function: dict[str, str] = field(default_factory=dict[str, str])
     """Which batch has the function of a key."""
 
@@ -45,13 +45,13 @@ class _Known:
 _known = _Known()
 
 
-class Batches:
+class ObjectFiles:
     """The object files that have the functions of a module: those that are there, and jobs that make the others.
 
     Where it is to be `quick`, those are made at level 0, and nobody else gets them.
     """
 
-    def __init__(self, module: Module, target: Target, *, quick: bool = False, threads: int | None = None):
+    def __init__(self, module: LLVMModule, target: Target, *, quick: bool = False, threads: int | None = None):
         self._target, self._quick = target, quick
         self._threads = usable_cpus() if threads is None else threads
         self._texts = dict(module.texts)
@@ -109,7 +109,7 @@ class Batches:
         if self._quick:
             return compile_object(text, self._target, 0)
         keys = {name: key for name, key in self._keys.items() if name in inside}
-        batch = Batch(compile_object(text, self._target), keys)
+        batch = ObjectFile(compile_object(text, self._target), keys)
         _keep(object_key(text, self._target, 1), batch)
         return batch.code
 
@@ -119,7 +119,7 @@ def _is_public(text: str) -> bool:
 
 
 def _batch_of(key: str) -> str | None:
-    """Return which batch has the function of a key, after reading it where it is kept; None where none has it."""
+    """Return which batch has the function of a key, after reading it where it is cached; None where none has it."""
     number = _known.by_function.get(key)
     if number is not None:
         return number
@@ -136,14 +136,14 @@ def _read(number: str) -> bool:
     return batch is not None
 
 
-def _keep(number: str, batch: Batch) -> None:
+def _keep(number: str, batch: ObjectFile) -> None:
     _note(number, batch)
     _BATCHES.write(_BATCHES.key(number), batch)
     for key in batch.keys.values():
         _PLACES.write(_PLACES.key(key), number)
 
 
-def _note(number: str, batch: Batch) -> None:
+def _note(number: str, batch: ObjectFile) -> None:
     _known.batches[number] = batch
     _known.by_function.update((key, number) for key in batch.keys.values())
     while len(_known.batches) > _MOST:
@@ -153,15 +153,15 @@ def _note(number: str, batch: Batch) -> None:
                 del _known.by_function[key]
 
 
-def _batch_to_bytes(batch: Batch) -> bytes:
-    return Product([batch.code], {"keys": batch.keys}).to_bytes()
+def _batch_to_bytes(batch: ObjectFile) -> bytes:
+    return Artifact([batch.code], {"keys": batch.keys}).to_bytes()
 
 
-def _batch_from(content: bytes) -> Batch:
+def _batch_from(content: bytes) -> ObjectFile:
     product = from_bytes(content)
     if not isinstance(product.binary, list):
         raise TypeError("a batch is an object file")
-    return Batch(product.binary[0], product.notes["keys"])
+    return ObjectFile(product.binary[0], product.notes["keys"])
 
 
 _BATCHES = disk_cache.Kind("batch", _batch_to_bytes, _batch_from, lambda: identity())

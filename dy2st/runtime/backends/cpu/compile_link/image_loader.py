@@ -20,13 +20,13 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st.records import field, record
-from dy2st.runtime.aot_cache.code_image import Image
+from dy2st.runtime.aot_cache.code_image import CodeImage
 
 _ADDRESS = struct.Struct("<Q")
 
 
 @record
-class Loaded:
+class LoadedCodeSize:
     """How much machine code is in memory, that of LLVM's own loader apart."""
 
     images: int = 0
@@ -41,14 +41,14 @@ class Loaded:
             self.bytes += size
 
 
-loaded = Loaded()
+loaded = LoadedCodeSize()
 
 
-class Owner:
+class ImageMemory:
     """Holds the memory of an image: it is given back when this is gone."""
 
 
-def load_image(image: Image, find: Callable[[str], int], owner: Owner | None = None) -> dict[str, int]:
+def load_image(image: CodeImage, find: Callable[[str], int], owner: ImageMemory | None = None) -> dict[str, int]:
     """Bring an image into memory; return where its functions stand. `find` gives addresses of functions of others.
 
     The memory is given back with its `owner`; without one it stays until the process has ended.

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from dy2st import config
 from dy2st.records import record, replace
-from dy2st.runtime.backends.cpu.compile_link.compiler import Machine, host
+from dy2st.runtime.backends.cpu.compile_link.compiler import TargetMachine, host
 
 _FORCED = {
     "avx512": ("x86-64-v4", "", 64),
@@ -51,10 +51,12 @@ class Target:
         """Return texts that differ where code for the same text does."""
         return (self.triple, self.cpu, self.features, "strict" * self.strict, *self._model().values())
 
-    def machine(self, level: int = 1) -> Machine:
+    def machine(self, level: int = 1) -> TargetMachine:
         """Return what LLVM makes code for."""
         said = self._model()
-        return Machine(self.triple, self.cpu, self.features, said.get("reloc", "default"), said["codemodel"], level)
+        return TargetMachine(
+            self.triple, self.cpu, self.features, said.get("reloc", "default"), said["codemodel"], level
+        )
 
 
 @functools.cache

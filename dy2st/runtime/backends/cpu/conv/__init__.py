@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dy2st.late import late_names
 
 if TYPE_CHECKING:
-    from dy2st.runtime.backends.cpu.conv.common.shape_row import FIELDS, shape_row
+    from dy2st.runtime.backends.cpu.conv.common.shape_descriptor import FIELDS, shape_row
     from dy2st.runtime.backends.cpu.conv.pooling import (
         max_pool_kernel,
         max_values_kernel,
@@ -28,6 +28,6 @@ __getattr__ = late_names(
         "select_algorithm": "convolution_kernel convolution_scratch input_gradient_kernel weight_gradient_kernel",
         "shared_choices": "windows_in_common",
         "pooling": "max_pool_kernel max_values_kernel mean_pool_gradient_kernel mean_pool_kernel",
-        "common.shape_row": "FIELDS shape_row",
+        "common.shape_descriptor": "FIELDS shape_row",
     },
 )

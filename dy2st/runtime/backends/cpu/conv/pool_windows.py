@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from dy2st.records import record, replace
-from dy2st.runtime.backends.cpu.conv.common.shape_row import Shape, axis_fields, inside
+from dy2st.runtime.backends.cpu.conv.common.shape_descriptor import ConvShape, axis_fields, inside
 from dy2st.runtime.backends.cpu.gemm.microkernel import lane_mask, masked_memory, masked_store, span_mask, spread
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, most, negation, plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -23,7 +23,7 @@ _FIELDS = ("batch", "channels", *axis_fields("in", "kernel", "out", "stride", "l
 
 
 @record(frozen=True)
-class Window:
+class PoolWindow:
     """A window, or as many beside each other as there are lanes: where it begins in the padded input."""
 
     plane: str
@@ -39,16 +39,16 @@ class Window:
     """Whether vectors may be read as they lie: no lane meets padding, and what a read has too much is there."""
 
 
-class Walk:
+class PoolLoops:
     """The loops over planes, results and the rows of a window."""
 
-    def __init__(self, f: Function, t: Tile):
+    def __init__(self, f: LLVMFunction, t: Tile):
         self.f, self.tile = f, t
-        self.shape = Shape(f, _FIELDS)
+        self.shape = ConvShape(f, _FIELDS)
         self.planes = times(f, self.shape["batch"], self.shape["channels"])
 
     @contextmanager
-    def windows(self) -> Iterator[Window]:
+    def windows(self) -> Iterator[PoolWindow]:
         """Write loops over all windows, as many at a time as there are lanes."""
         f, shape = self.f, self.shape
         extents = shape.axes("out")
@@ -60,7 +60,7 @@ class Walk:
             with f.loop(extents[2], step=self.tile.lanes) as x:
                 left = minus(f, extents[2], x)
                 start = self._start(2, x)
-                yield Window(plane, plus(f, before, x), left, outer, start, self._whole(plane, z, y, start, left))
+                yield PoolWindow(plane, plus(f, before, x), left, outer, start, self._whole(plane, z, y, start, left))
 
     def _whole(self, plane: str, z: str, y: str, start: str, left: str) -> str:
         """Write whether all windows of a vector are inside their row, and two vectors behind their ends in memory."""
@@ -85,7 +85,7 @@ class Walk:
         return least(self.f, behind, self.shape[f"in{axis}"])
 
     @contextmanager
-    def rows(self, window: Window) -> Iterator[tuple[str, str]]:
+    def rows(self, window: PoolWindow) -> Iterator[tuple[str, str]]:
         """Write loops over the rows of the input that meet a window: their addresses and their numbers in the plane."""
         f, extents = self.f, self.shape.axes("in")
         spans = [(most(f, start, 0), self.end(axis, start)) for axis, start in enumerate(window.outer)]
@@ -97,19 +97,19 @@ class Walk:
 
 
 def by_stride(name: str, parameters: Sequence[tuple[str, str]], t: Tile,
-               body: Callable[[Walk, Window], None]) -> Definition:  # fmt: skip
+               body: Callable[[PoolLoops, PoolWindow], None]) -> Definition:  # fmt: skip
     """Return the function that takes vectors where windows move by 1 or 2, else elements."""
 
     def written(symbol: str, lanes: int) -> Definition:
-        f = Function(symbol, (*parameters, *RANGE), linkage="internal", also="noinline nounwind")
-        walk = Walk(f, replace(t, lanes=lanes))
+        f = LLVMFunction(symbol, (*parameters, *RANGE), linkage="internal", also="noinline nounwind")
+        walk = PoolLoops(f, replace(t, lanes=lanes))
         with walk.windows() as window:
             body(walk, window)
         f.ret()
         return Definition(symbol, f.text(), masked_memory(walk.tile) + _masked_places(lanes) if lanes > 1 else ())
 
-    f = Function(name, parameters, linkage="internal", also="nounwind")
-    shape = Shape(f, ["batch", "channels", "stride2", *axis_fields("kernel", "out")])
+    f = LLVMFunction(name, parameters, linkage="internal", also="nounwind")
+    shape = ConvShape(f, ["batch", "channels", "stride2", *axis_fields("kernel", "out")])
     planes = times(f, shape["batch"], shape["channels"])
     cost = times(f, *shape.axes("kernel"), *shape.axes("out"), _COST)
     short = compare(f, "sle", shape["stride2"], 2)
@@ -125,7 +125,7 @@ def by_stride(name: str, parameters: Sequence[tuple[str, str]], t: Tile,
     return Definition(name, f.text(), tuple(needs))
 
 
-def lane_places(walk: Walk, first: str) -> str:
+def lane_places(walk: PoolLoops, first: str) -> str:
     """Write first + lane * stride."""
     if walk.tile.lanes == 1:
         return first
@@ -135,12 +135,12 @@ def lane_places(walk: Walk, first: str) -> str:
     return f.value(f"add {wide} {strided}, {in_all_lanes(walk, first)}")
 
 
-def in_all_lanes(walk: Walk, scalar: str) -> str:
+def in_all_lanes(walk: PoolLoops, scalar: str) -> str:
     """Write an integer into all lanes."""
     return spread(walk.f, replace(walk.tile, dtype="i64"), scalar)
 
 
-def strided(walk: Walk, window: Window, row: str, tap: str, otherwise: str) -> str:
+def strided(walk: PoolLoops, window: PoolWindow, row: str, tap: str, otherwise: str) -> str:
     """Write the elements of a row that meet a place of the windows, and `otherwise` where those are outside of it."""
     f, t, extent = walk.f, walk.tile, walk.shape["in2"]
     found, at = f.slot(t.vector), plus(f, window.start, tap)
@@ -161,13 +161,13 @@ def strided(walk: Walk, window: Window, row: str, tap: str, otherwise: str) -> s
     return f.load(t.vector, found)
 
 
-def _as_it_lies(walk: Walk, row: str, at: str, _: str) -> str:
+def _as_it_lies(walk: PoolLoops, row: str, at: str, _: str) -> str:
     """Write a vector of a row from `at` on, all of which is there."""
     place = walk.f.offset(row, at, walk.tile.element)
     return walk.f.value(f"load {walk.tile.vector}, ptr {place}, align {walk.tile.size}")
 
 
-def _contiguous(walk: Walk, row: str, at: str, otherwise: str) -> str:
+def _contiguous(walk: PoolLoops, row: str, at: str, otherwise: str) -> str:
     """Write a vector of a row from `at` on, which may be before it."""
     f, t = walk.f, walk.tile
     mask = span_mask(f, t.lanes, minus(f, 0, at), minus(f, walk.shape["in2"], at))
@@ -176,7 +176,7 @@ def _contiguous(walk: Walk, row: str, at: str, otherwise: str) -> str:
                   f"{mask_type(t)} {mask}", f"{t.vector} {otherwise}")  # fmt: skip
 
 
-def write_results(walk: Walk, window: Window, base: str, values: str) -> None:
+def write_results(walk: PoolLoops, window: PoolWindow, base: str, values: str) -> None:
     """Write stores of the results of windows that are beside each other."""
     f, t = walk.f, walk.tile
     there = f.offset(base, window.number, t.element)
@@ -186,7 +186,7 @@ def write_results(walk: Walk, window: Window, base: str, values: str) -> None:
         masked_store(f, t, values, there, lane_mask(f, t.lanes, window.left))
 
 
-def write_places(walk: Walk, window: Window, places: str) -> None:
+def write_places(walk: PoolLoops, window: PoolWindow, places: str) -> None:
     """Write stores of places, as `write_results` does of results."""
     f, lanes = walk.f, walk.tile.lanes
     there = f.offset("%places", window.number, "i64")
@@ -213,7 +213,7 @@ def mask_type(t: Tile) -> str:
     return "i1" if t.lanes == 1 else f"<{t.lanes} x i1>"
 
 
-def bounded(walk: Walk, predicate: str, values: str, bound: str) -> str:
+def bounded(walk: PoolLoops, predicate: str, values: str, bound: str) -> str:
     """Write the values, or the bound where they do not compare so with it."""
     wide, bounds = integer_type(walk.tile.lanes), in_all_lanes(walk, bound)
     kept = walk.f.value(f"icmp {predicate} {wide} {values}, {bounds}")

@@ -11,10 +11,10 @@ import functools
 from dy2st.records import replace
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.conv.common.extents import fill_zeros
-from dy2st.runtime.backends.cpu.conv.common.shape_row import Shape, axis_fields, inside
+from dy2st.runtime.backends.cpu.conv.common.shape_descriptor import ConvShape, axis_fields, inside
 from dy2st.runtime.backends.cpu.conv.pool_windows import (
-    Walk,
-    Window,
+    PoolLoops,
+    PoolWindow,
     bounded,
     by_stride,
     in_all_lanes,
@@ -28,7 +28,7 @@ from dy2st.runtime.backends.cpu.conv.pool_windows import (
 from dy2st.runtime.backends.cpu.gemm.microkernel import lane_mask, masked_load, masked_store, span_mask, spread
 from dy2st.runtime.backends.cpu.gemm.tiling import tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, most, negation, plus, times
 
 _MAX = (("ptr", "%x"), ("ptr", "%out"), ("ptr", "%places"), ("ptr", "%shape"))
@@ -59,15 +59,15 @@ def mean_pool_gradient_kernel(dtype: str, target: Target) -> Definition:
     """Return `void @dy2st.avg_pool_grad.f32(x, out, shape, i1 exclusive)`, which writes x from the cotangent `out`."""
     t = tile(dtype, target)
     spread_out = by_stride(f"dy2st.avg_pool_grad.{dtype}.spread", _MEAN, t, _spread_window)
-    f = Function(f"dy2st.avg_pool_grad.{dtype}", _MEAN, linkage="internal", also="nounwind")
-    shape = Shape(f, ["batch", "channels", *axis_fields("in")])
+    f = LLVMFunction(f"dy2st.avg_pool_grad.{dtype}", _MEAN, linkage="internal", also="nounwind")
+    shape = ConvShape(f, ["batch", "channels", *axis_fields("in")])
     fill_zeros(f, t, "%x", times(f, shape["batch"], shape["channels"], *shape.axes("in")))
     f.call("void", f"@{spread_out.name}", *(f"{kind} {register}" for kind, register in _MEAN))
     f.ret()
     return Definition(f.name, f.text(), (spread_out,))
 
 
-def _max_of_window(walk: Walk, window: Window) -> None:
+def _max_of_window(walk: PoolLoops, window: PoolWindow) -> None:
     """Write the maximum and its place: the first of equals, a NaN before all.
 
     Places are counted from where the window's first row begins, in 32 bits; where nothing is larger than the value of
@@ -95,7 +95,7 @@ def _max_of_window(walk: Walk, window: Window) -> None:
     write_places(walk, window, f.value(f"add {wide} {origin}, {steps_wide}"))
 
 
-def _largest_of_window(walk: Walk, window: Window) -> None:
+def _largest_of_window(walk: PoolLoops, window: PoolWindow) -> None:
     """Write the maximum: a NaN before all."""
     f, t, mask = walk.f, walk.tile, mask_type(walk.tile)
     v, best, lowest = t.vector, f.slot(t.vector), t.splat("0xFFF0000000000000")
@@ -108,7 +108,7 @@ def _largest_of_window(walk: Walk, window: Window) -> None:
     write_results(walk, window, "%out", f.load(v, best))
 
 
-def _mean_of_window(walk: Walk, window: Window) -> None:
+def _mean_of_window(walk: PoolLoops, window: PoolWindow) -> None:
     """Write the sum of a window over its size."""
     f, t = walk.f, walk.tile
     total = f.slot(t.vector)
@@ -120,7 +120,7 @@ def _mean_of_window(walk: Walk, window: Window) -> None:
     write_results(walk, window, "%out", mean)
 
 
-def _spread_window(walk: Walk, window: Window) -> None:
+def _spread_window(walk: PoolLoops, window: PoolWindow) -> None:
     """Write an equal share of the cotangent of each window onto its elements."""
     f, t = walk.f, walk.tile
     place = f.offset("%out", window.number, t.element)
@@ -133,7 +133,7 @@ def _spread_window(walk: Walk, window: Window) -> None:
         _spread_tap(walk, window, row, plus(f, window.start, tap), share)
 
 
-def _spread_tap(walk: Walk, window: Window, row: str, at: str, share: str) -> None:
+def _spread_tap(walk: PoolLoops, window: PoolWindow, row: str, at: str, share: str) -> None:
     """Write the shares onto the elements at, at + stride, ... that lie in the row."""
     f, t, extent = walk.f, walk.tile, walk.shape["in2"]
     if t.lanes == 1:
@@ -152,7 +152,7 @@ def _spread_tap(walk: Walk, window: Window, row: str, at: str, share: str) -> No
             _add(walk, row, plus(f, at, past), _with_gaps(walk, share, half), mask)
 
 
-def _add(walk: Walk, row: str, at: str, values: str, mask: str | None) -> None:
+def _add(walk: PoolLoops, row: str, at: str, values: str, mask: str | None) -> None:
     """Write an addition to elements of a row."""
     f, t = walk.f, walk.tile
     place = f.value(f"getelementptr {t.element}, ptr {row}, i64 {at}")
@@ -163,7 +163,7 @@ def _add(walk: Walk, row: str, at: str, values: str, mask: str | None) -> None:
         masked_store(f, t, total, place, mask)
 
 
-def _with_gaps(walk: Walk, values: str, half: int) -> str:
+def _with_gaps(walk: PoolLoops, values: str, half: int) -> str:
     """Write the values with a zero behind each: the first half of that, or the second."""
     t, first = walk.tile, half * walk.tile.lanes // 2
     places = ", ".join(f"i32 {first + i // 2 if i % 2 == 0 else t.lanes}" for i in range(t.lanes))
@@ -171,7 +171,7 @@ def _with_gaps(walk: Walk, values: str, half: int) -> str:
     return walk.f.value(f"shufflevector {both}, <{t.lanes} x i32> <{places}>")
 
 
-def _size(walk: Walk, window: Window) -> str:
+def _size(walk: PoolLoops, window: PoolWindow) -> str:
     """Write by how many elements each window's sum is divided."""
     f, shape, wide = walk.f, walk.shape, integer_type(walk.tile.lanes)
     ends: list[tuple[str, str]] = []
@@ -192,7 +192,7 @@ def _size(walk: Walk, window: Window) -> str:
     return f.value(f"sitofp {wide} {f.value(f'mul {wide} {along}, {in_all_lanes(walk, outer)}')} to {walk.tile.vector}")
 
 
-def _first_row(walk: Walk, window: Window) -> str:
+def _first_row(walk: PoolLoops, window: PoolWindow) -> str:
     """Write how many elements of the plane stand before the first row of the input that meets a window."""
     f, extents = walk.f, walk.shape.axes("in")
     z, y = (most(f, start, 0) for start in window.outer)

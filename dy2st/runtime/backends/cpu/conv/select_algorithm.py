@@ -15,34 +15,39 @@ from contextlib import contextmanager
 
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.conv.common.epilogue import call_finish, finish, what_follows
-from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, Extents, each_group, fill_zeros
+from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, GroupExtents, each_group, fill_zeros
 from dy2st.runtime.backends.cpu.conv.common.im2col import gather, scatter
-from dy2st.runtime.backends.cpu.conv.common.shape_row import Shape, axis_fields
-from dy2st.runtime.backends.cpu.conv.depthwise.dgrad import alone_images
-from dy2st.runtime.backends.cpu.conv.depthwise.forward import alone, alone_scratch, stands_alone
-from dy2st.runtime.backends.cpu.conv.depthwise.wgrad import alone_weights
-from dy2st.runtime.backends.cpu.conv.direct.batch_interleaved import mixed, mixed_scratch, mixes, mixes_tiles
-from dy2st.runtime.backends.cpu.conv.direct.dgrad import slides, turned_room, write_turned
+from dy2st.runtime.backends.cpu.conv.common.shape_descriptor import ConvShape, axis_fields
+from dy2st.runtime.backends.cpu.conv.depthwise.dgrad import depthwise_dgrad
+from dy2st.runtime.backends.cpu.conv.depthwise.forward import depthwise_forward, depthwise_scratch, is_depthwise
+from dy2st.runtime.backends.cpu.conv.depthwise.wgrad import depthwise_wgrad
+from dy2st.runtime.backends.cpu.conv.direct.batch_interleaved import (
+    batch_interleaved,
+    batch_interleaved_scratch,
+    pays_to_interleave,
+    pays_to_interleave_tiles,
+)
+from dy2st.runtime.backends.cpu.conv.direct.dgrad import dgrad_filter_bytes, slides, write_dgrad_filters
 from dy2st.runtime.backends.cpu.conv.direct.forward import applies, direct, direct_scratch
 from dy2st.runtime.backends.cpu.conv.direct.output_vectors import permutes
-from dy2st.runtime.backends.cpu.conv.direct.small_output import few, few_places, few_scratch
-from dy2st.runtime.backends.cpu.conv.direct.wgrad import direct_weights, many_places
+from dy2st.runtime.backends.cpu.conv.direct.small_output import has_small_output, small_output, small_output_scratch
+from dy2st.runtime.backends.cpu.conv.direct.wgrad import direct_wgrad, many_places
 from dy2st.runtime.backends.cpu.conv.direct.winograd import tiles_pay, tiles_row, winograd, winograd_scratch
 from dy2st.runtime.backends.cpu.conv.matmul.im2col_batched import (
+    im2col_batched,
+    im2col_batched_dgrad,
+    im2col_batched_scratch,
+    im2col_batched_wgrad,
     small_places,
-    together,
-    together_bytes,
-    together_images,
-    together_weights,
 )
-from dy2st.runtime.backends.cpu.conv.matmul.shifted_gemm import sliding, sliding_images, sliding_scratch
-from dy2st.runtime.backends.cpu.conv.matmul.shifted_gemm_wgrad import dots_pay, sliding_weights
+from dy2st.runtime.backends.cpu.conv.matmul.shifted_gemm import shifted_gemm, shifted_gemm_dgrad, shifted_gemm_scratch
+from dy2st.runtime.backends.cpu.conv.matmul.shifted_gemm_wgrad import dots_pay, shifted_gemm_wgrad
 from dy2st.runtime.backends.cpu.gemm.epilogue import NOTHING
 from dy2st.runtime.backends.cpu.gemm.matmul import matmul_kernel, scratch_kernel
 from dy2st.runtime.backends.cpu.gemm.panels import panels
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile, tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import (
     all_of,
     any_of,
@@ -63,11 +68,13 @@ _WORTH_TURNING = 96
 def convolution_kernel(dtype: str, target: Target) -> Definition:
     """Return `void @dy2st.conv.f32(x, w, out, shape, scratch)`."""
     t = tile(dtype, target)
-    f = Function(f"dy2st.conv.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
-    extents = Extents(f, t)
+    f = LLVMFunction(f"dy2st.conv.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
+    extents = GroupExtents(f, t)
     multiply, whole, windows = panels(t), matmul_kernel(dtype, False, False, target), gather(t)
-    side_by_side, by_windows, by_lines = together(t), few(t), alone(t)
-    ways = [direct(t), mixed(t), winograd(t)] if permutes(target) else [sliding_images(t, sliding(t))]
+    side_by_side, by_windows, by_lines = im2col_batched(t), small_output(t), depthwise_forward(t)
+    ways = (
+        [direct(t), batch_interleaved(t), winograd(t)] if permutes(target) else [shifted_gemm_dgrad(t, shifted_gemm(t))]
+    )
     channels = times(f, extents.images, extents.shape["filters"])
 
     def at_the_end(condition: str, way: Definition) -> None:
@@ -78,13 +85,13 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
 
     whole_image = _takes_every_element(f, extents.shape)
     laid_out = negation(f, whole_image)
-    _instead(f, stands_alone(f, t, extents), by_lines)
-    at_the_end(few_places(f, extents), by_windows)
+    _instead(f, is_depthwise(f, t, extents), by_lines)
+    at_the_end(has_small_output(f, extents), by_windows)
     if permutes(target):
-        _instead(f, mixes_tiles(f, t), ways[1])
+        _instead(f, pays_to_interleave_tiles(f, t), ways[1])
         _instead(f, tiles_pay(f, t, extents, tiles_row(f)), ways[2])
         _instead(f, all_of(f, applies(f, t, extents), laid_out), ways[0])
-        _instead(f, mixes(f, t), ways[1])
+        _instead(f, pays_to_interleave(f, t), ways[1])
     at_the_end(_small_images(f, t, extents), side_by_side)
     if not permutes(target):
         at_the_end(all_of(f, slides(f, extents.shape), laid_out), ways[0])
@@ -116,23 +123,31 @@ def convolution_kernel(dtype: str, target: Target) -> Definition:
 def input_gradient_kernel(dtype: str, target: Target) -> Definition:
     """Return `void @dy2st.conv_input_grad.f32(x, w, c, shape, scratch)`, which writes x."""
     t = tile(dtype, target)
-    f = Function(f"dy2st.conv_input_grad.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
-    extents = Extents(f, t)
+    f = LLVMFunction(f"dy2st.conv_input_grad.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
+    extents = GroupExtents(f, t)
     multiply, windows = matmul_kernel(dtype, True, False, target), scatter(t)
-    side_by_side = together_images(t, target)
-    by_lines = write_turned(f, t, extents, alone(t), lambda row: stands_alone(f, t, Extents(f, t, row)))
-    by_taps = alone_images(t)
-    _instead(f, stands_alone(f, t, extents), by_taps)
+    side_by_side = im2col_batched_dgrad(t, target)
+    by_lines = write_dgrad_filters(
+        f, t, extents, depthwise_forward(t), lambda row: is_depthwise(f, t, GroupExtents(f, t, row))
+    )
+    by_taps = depthwise_dgrad(t)
+    _instead(f, is_depthwise(f, t, extents), by_taps)
     if permutes(target):
-        ways = write_turned(f, t, extents, mixed(t), lambda row: any_of(f, mixes_tiles(f, t, row), mixes(f, t, row)))
-        ways += write_turned(
-            f, t, extents, winograd(t), lambda row: tiles_pay(f, t, Extents(f, t, row), tiles_row(f, row))
+        ways = write_dgrad_filters(
+            f,
+            t,
+            extents,
+            batch_interleaved(t),
+            lambda row: any_of(f, pays_to_interleave_tiles(f, t, row), pays_to_interleave(f, t, row)),
         )
-        ways += write_turned(f, t, extents, direct(t), lambda row: _pays_to_turn(f, t, Extents(f, t, row)))
+        ways += write_dgrad_filters(
+            f, t, extents, winograd(t), lambda row: tiles_pay(f, t, GroupExtents(f, t, row), tiles_row(f, row))
+        )
+        ways += write_dgrad_filters(f, t, extents, direct(t), lambda row: _pays_to_turn(f, t, GroupExtents(f, t, row)))
         _instead(f, _small_images(f, t, extents), side_by_side)
     else:
         _instead(f, _small_images(f, t, extents), side_by_side)
-        ways = write_turned(f, t, extents, sliding_images(t, sliding(t)), lambda _: "true")
+        ways = write_dgrad_filters(f, t, extents, shifted_gemm_dgrad(t, shifted_gemm(t)), lambda _: "true")
     pixels = times(f, extents.batch, extents.groups, extents.image)
     fill_zeros(f, t, "%x", pixels)
     behind = f.offset("%scratch", extents.row_bytes * t.depth + 64)
@@ -151,14 +166,14 @@ def input_gradient_kernel(dtype: str, target: Target) -> Definition:
 def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
     """Return `void @dy2st.conv_weight_grad.f32(x, w, c, shape, scratch)`, which writes w."""
     t = tile(dtype, target)
-    f = Function(f"dy2st.conv_weight_grad.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
-    extents = Extents(f, t)
+    f = LLVMFunction(f"dy2st.conv_weight_grad.{dtype}", PARAMETERS, linkage="internal", also="nounwind")
+    extents = GroupExtents(f, t)
     multiply, windows = matmul_kernel(dtype, False, True, target), gather(t)
-    side_by_side = together_weights(t, target)
+    side_by_side = im2col_batched_wgrad(t, target)
     fill_zeros(f, t, "%w", times(f, extents.groups, extents.group_filters))
-    way = direct_weights(t) if permutes(target) else sliding_images(t, sliding_weights(t))
-    by_lines = alone_weights(t)
-    _instead(f, stands_alone(f, t, extents), by_lines)
+    way = direct_wgrad(t) if permutes(target) else shifted_gemm_dgrad(t, shifted_gemm_wgrad(t))
+    by_lines = depthwise_wgrad(t)
+    _instead(f, is_depthwise(f, t, extents), by_lines)
     if permutes(target):
         _instead(f, all_of(f, applies(f, t, extents), many_places(f, t, extents)), way)
     _instead(f, _small_images(f, t, extents), side_by_side)
@@ -180,8 +195,8 @@ def weight_gradient_kernel(dtype: str, target: Target) -> Definition:
 def convolution_scratch(dtype: str, target: Target) -> Definition:
     """Return `i64 @dy2st.conv.f32.scratch(ptr shape)`: the bytes that any of the three functions needs."""
     t = tile(dtype, target)
-    f = Function(f"dy2st.conv.{dtype}.scratch", (("ptr", "%shape"),), "i64", linkage="internal", also="nounwind")
-    extents = Extents(f, t)
+    f = LLVMFunction(f"dy2st.conv.{dtype}.scratch", (("ptr", "%shape"),), "i64", linkage="internal", also="nounwind")
+    extents = GroupExtents(f, t)
     block = extents.row_bytes * t.depth + 64
     needs: list[Definition] = []
     worst = "0"
@@ -195,20 +210,26 @@ def convolution_scratch(dtype: str, target: Target) -> Definition:
         size = f.call("i64", f"@{scratch.name}", f"i64 {m}", f"i64 {n}", f"i64 {k}")
         worst = most(f, size, worst)
     worst = plus(f, worst, block)
-    room = most(f, worst, f.value(f"select i1 {few_places(f, extents)}, i64 {few_scratch(f, t, extents)}, i64 0"))
-    rooms = (direct_scratch(t), mixed_scratch(t), winograd_scratch(t)) if permutes(target) else (sliding_scratch(t),)
-    rooms = (alone_scratch(t), *rooms)
+    room = most(
+        f, worst, f.value(f"select i1 {has_small_output(f, extents)}, i64 {small_output_scratch(f, t, extents)}, i64 0")
+    )
+    rooms = (
+        (direct_scratch(t), batch_interleaved_scratch(t), winograd_scratch(t))
+        if permutes(target)
+        else (shifted_gemm_scratch(t),)
+    )
+    rooms = (depthwise_scratch(t), *rooms)
     needs += rooms
     for own in rooms:
         room = most(f, room, f.call("i64", f"@{own.name}", "ptr %shape"))
-        room = most(f, room, turned_room(f, t, extents, own))
+        room = most(f, room, dgrad_filter_bytes(f, t, extents, own))
     small = compare(f, "sle", extents.places, small_places(t))
-    f.ret("i64", most(f, room, f.value(f"select i1 {small}, i64 {together_bytes(f, t, extents)}, i64 0")))
+    f.ret("i64", most(f, room, f.value(f"select i1 {small}, i64 {im2col_batched_scratch(f, t, extents)}, i64 0")))
     return Definition(f.name, f.text(), tuple(needs))
 
 
 @contextmanager
-def _blocks(f: Function, t: Tile, extents: Extents) -> Iterator[tuple[str, str, str, str]]:
+def _blocks(f: LLVMFunction, t: Tile, extents: GroupExtents) -> Iterator[tuple[str, str, str, str]]:
     """Write loops over blocks of the matrix of windows: first column, columns, first row, rows."""
     with f.loop(extents.places, step=t.width) as j, f.loop(extents.depth, step=t.depth) as p:
         columns = least(f, minus(f, extents.places, j), t.width)
@@ -216,13 +237,13 @@ def _blocks(f: Function, t: Tile, extents: Extents) -> Iterator[tuple[str, str, 
         yield j, columns, p, steps
 
 
-def _call_windows(f: Function, windows: Definition, x: str, extents: Extents, block: tuple[str, ...]) -> None:
+def _call_windows(f: LLVMFunction, windows: Definition, x: str, extents: GroupExtents, block: tuple[str, ...]) -> None:
     row, rows, column, columns = block
     f.call("void", f"@{windows.name}", f"ptr {x}", "ptr %scratch", f"i64 {extents.row_bytes}", f"i64 {row}",
            f"i64 {rows}", f"i64 {column}", f"i64 {columns}", "ptr %shape")  # fmt: skip
 
 
-def _takes_every_element(f: Function, shape: Shape) -> str:
+def _takes_every_element(f: LLVMFunction, shape: ConvShape) -> str:
     """Write whether the columns are the image: kernel 1, stride 1, and a result of the image's extents."""
     conditions = [compare(f, "eq", shape[name], 1) for name in axis_fields("kernel", "stride")]
     conditions += [compare(f, "eq", shape[name], 0) for name in axis_fields("low")]
@@ -230,27 +251,27 @@ def _takes_every_element(f: Function, shape: Shape) -> str:
     return all_of(f, *conditions, *(compare(f, "eq", n, m) for n, m in pairs))
 
 
-def _pays_to_turn(f: Function, t: Tile, extents: Extents) -> str:
+def _pays_to_turn(f: LLVMFunction, t: Tile, extents: GroupExtents) -> str:
     """Write whether there is so much to multiply that filters are turned for it, and vectors of places apply."""
     places = times(f, extents.batch, extents.places)
     return all_of(f, applies(f, t, extents), compare(f, "sge", places, _WORTH_TURNING))
 
 
-def _instead(f: Function, condition: str, way: Definition) -> None:
+def _instead(f: LLVMFunction, condition: str, way: Definition) -> None:
     """Write that another function with the same operands does it all where a condition holds."""
     with f.when(condition):
         f.call("void", f"@{way.name}", *(f"ptr {register}" for _, register in PARAMETERS))
         f.ret()
 
 
-def _small_images(f: Function, t: Tile, extents: Extents) -> str:
+def _small_images(f: LLVMFunction, t: Tile, extents: GroupExtents) -> str:
     """Write whether there are several images with few places each."""
     few = compare(f, "sle", extents.places, small_places(t))
     several, some = compare(f, "sgt", extents.batch, 1), compare(f, "sgt", extents.depth, 0)
     return all_of(f, few, several, some)
 
 
-def _zero_without_steps(f: Function, t: Tile, extents: Extents, c: str) -> None:
+def _zero_without_steps(f: LLVMFunction, t: Tile, extents: GroupExtents, c: str) -> None:
     """Write the result of filters without elements."""
     with f.when(compare(f, "eq", extents.depth, 0)):
         fill_zeros(f, t, c, extents.group_result)

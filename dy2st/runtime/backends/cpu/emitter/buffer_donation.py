@@ -28,18 +28,18 @@ from typing import TYPE_CHECKING
 
 from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD, OBJECTS, PLATE
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, known_extents
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
-from dy2st.runtime.backends.cpu.python_abi.entry_values import API, Values
+from dy2st.runtime.backends.cpu.python_abi.entry_values import API, ObjectConversions
 
 if TYPE_CHECKING:
-    from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
+    from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
 
 
 # ---- the run --------------------------------------------------------------------------------------------------------
-def claim(w: Writer) -> None:
+def claim(w: FunctionEmitter) -> None:
     """Write that Python's lock is taken where arguments may be overwritten (4); from here on it is not given away."""
     if not w.unit.takes_long:
         return  # then nothing has given it away
@@ -49,7 +49,7 @@ def claim(w: Writer) -> None:
         w.f.call("void", "@dy2st.take_lock")
 
 
-def room_in_place(w: Writer, value: Value, argument: Components) -> Components:
+def room_in_place(w: FunctionEmitter, value: Value, argument: Components) -> Components:
     """Write where the next value of an argument is to stand: in its memory, or in new memory."""
     t, f = tensor_type(value), w.f
     shape = known_extents(t)
@@ -60,7 +60,7 @@ def room_in_place(w: Writer, value: Value, argument: Components) -> Components:
     return (f.load("ptr", block), data, *map(str, shape))
 
 
-def _room(kernels: Module) -> str:
+def _room(kernels: LLVMModule) -> str:
     """Add the function `ptr (context, number, alone, data, bytes, block)`: memory, and the block that it belongs to.
 
     That is `data` and null where the argument of this number, which stands there, may be overwritten; `alone` is the
@@ -70,7 +70,7 @@ def _room(kernels: Module) -> str:
     if name not in kernels:
         parameters = [("ptr", "%context"), ("i64", "%number"), ("i64", "%alone"), ("ptr", "%data"), ("i64", "%bytes"),
                       ("ptr", "%block")]  # fmt: skip
-        f = Function(name, parameters, "ptr", also="nounwind")
+        f = LLVMFunction(name, parameters, "ptr", also="nounwind")
         objects, look, new = f.load("ptr", f.offset("%context", OBJECTS)), f.label("look"), f.label("new")
         f.branch(f.value(f"icmp ne ptr {objects}, null"), look, new)
         f.start(look)
@@ -92,17 +92,17 @@ def _room(kernels: Module) -> str:
     return name
 
 
-def _is_free(kernels: Module) -> str:
+def _is_free(kernels: LLVMModule) -> str:
     """Add the function `i1 (plate, array, alone)`: whether nobody else holds an array and its memory (3)."""
     name = "dy2st.array.free"
     if name not in kernels:
-        f = Function(name, [("ptr", "%plate"), ("ptr", "%array"), ("ptr", "%alone")], "i1", also="nounwind")
+        f = LLVMFunction(name, [("ptr", "%plate"), ("ptr", "%array"), ("ptr", "%alone")], "i1", also="nounwind")
         _Free(f, kernels).write()
         kernels.add(name, f.text())
     return name
 
 
-class _Free(Values):
+class _Free(ObjectConversions):
     def write(self) -> None:
         f = self.f
         holders = [f.load("i32", f.offset(x, api.HOLDERS)) for x in ("%array", "%alone")]

@@ -19,37 +19,37 @@ from dy2st.records import field, record
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import LIBRARY
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.emitter.outlined_helpers import into_python
-from dy2st.runtime.backends.cpu.emitter.value_storage import Values
+from dy2st.runtime.backends.cpu.emitter.value_storage import ValueStorage
 from dy2st.runtime.backends.cpu.fusion.concat_writes import joins_of, regions_of
 from dy2st.runtime.backends.cpu.fusion.dead_fills import unfilled
 from dy2st.runtime.backends.cpu.fusion.epilogues import Epilogue
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
-from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Joint, Step, read_by
-from dy2st.runtime.backends.cpu.fusion.in_place_updates import End, Next, branches, overwritten, with_cond_last
-from dy2st.runtime.backends.cpu.fusion.index_maps import AxisMap, Group
+from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import HorizontalGroup, Step, read_by
+from dy2st.runtime.backends.cpu.fusion.in_place_updates import FinalBlock, Next, branches, overwritten, with_cond_last
+from dy2st.runtime.backends.cpu.fusion.index_maps import AxisMap, FusedGroup
 from dy2st.runtime.backends.cpu.fusion.scalarized import is_in_registers
 from dy2st.runtime.backends.cpu.fusion.view_copies import copied_views
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
     Components,
-    Registers,
-    Strided,
+    StridedTensor,
+    TensorInRegisters,
     as_part,
     in_registers,
     is_small,
     kinds,
     zeros,
 )
-from dy2st.runtime.backends.cpu.python_abi.host_callbacks import HostCall
+from dy2st.runtime.backends.cpu.python_abi.host_callbacks import HostCallback
 from dy2st.runtime.interpreter.reference import single
 
-Rule = Callable[["Writer", Operation, list[Components]], Sequence[Components]]
+Rule = Callable[["FunctionEmitter", Operation, list[Components]], Sequence[Components]]
 GroupRule = Callable[..., Sequence[Components]]
 """Writes the run of a group or of several: (writer, group, operands), and memory that is there for results."""
 
 
 @record
-class Unit:
+class EmitterContext:
     """What the functions of one Program share while they are written."""
 
     program: Program
@@ -65,13 +65,13 @@ class Unit:
     """Writes what `is_in_registers`."""
     room_rule: Rule
     """Writes memory for what is filled for nobody (dead_fills.py)."""
-    look_after: Callable[[Writer, Step], None]
+    look_after: Callable[[FunctionEmitter, Step], None]
     """Writes a look at Python after a step that may take long (safepoints.py)."""
-    module: Module = field(default_factory=Module)
+    module: LLVMModule = field(default_factory=LLVMModule)
     """The functions of the Program."""
-    kernels: Module = field(default_factory=Module)
+    kernels: LLVMModule = field(default_factory=LLVMModule)
     """What they call: loop nests, lists, blocks of memory."""
-    calls: list[HostCall] = field(default_factory=list[HostCall])
+    calls: list[HostCallback] = field(default_factory=list[HostCallback])
     library: list[str] = field(default_factory=list[str])
     """The library kernels that the code calls; the context has their addresses in this order."""
     constants: list[np.ndarray[Any, Any]] = field(default_factory=list["np.ndarray[Any, Any]"])
@@ -87,17 +87,17 @@ class NeedsPython(Exception):
     """What is to run beside other threads would always call Python."""
 
 
-class Kept(NamedTuple):
+class PackedOperand(NamedTuple):
     """A matrix that a loop keeps packed: slots for its block, and for which way the next product goes through it."""
 
     block: str
-    turn: str
+    orientation: str
 
 
-class Writer(Values):
+class FunctionEmitter(ValueStorage):
     """Writes the blocks of one function of a Program."""
 
-    def __init__(self, unit: Unit, f: Function):
+    def __init__(self, unit: EmitterContext, f: LLVMFunction):
         super().__init__(f, unit.kernels)
         self.unit, self.module = unit, unit.module
         self.loops = 0
@@ -110,15 +110,17 @@ class Writer(Values):
         self._unlikely, self._only_raises = 0, False
         self.env: dict[Value, Components] = {}
         """The components of the values of the block that is being written."""
-        self.packed: dict[tuple[Value, bool], Kept] = {}
+        self.packed: dict[tuple[Value, bool], PackedOperand] = {}
         """Matrices that loops keep packed, by `transpose_y` (prepacked_weights.py)."""
         self.ahead: dict[Operation, Any] = {}
-        """The windows of products that are made for several turns of a loop together (input_projection_batching.py)."""
+        """The windows of products that are made for several iterations of a loop together
+        (input_projection_batching.py).
+        """
         self.later: dict[Operation, Any] = {}
-        """What is put by of products that are added after several turns of a loop (deferred_accumulation.py)."""
+        """What is put by of products that are added after several iterations of a loop (deferred_accumulation.py)."""
         self.joins: dict[Value, Operation] = {}
         """What loop nests write where it belongs, with what it is joined by, or set into (concat.py)."""
-        end = End.of_program(unit.program)
+        end = FinalBlock.of_program(unit.program)
         self.ends = {} if end is None else {end.block: end}
         """The blocks that end a run (in_place_updates.py)."""
         self.copies: set[Value] = set()
@@ -180,11 +182,13 @@ class Writer(Values):
         return steps
 
     def _reads_gaps(self, operation: Operation) -> bool:
-        """Say whether an operation takes tensors with gaps; what joins parts that stand in their places reads none."""
+        """Return whether an operation takes tensors with gaps; what joins parts that stand in their places reads
+        none.
+        """
         return operation.op.name in self.unit.strided or operation in self.joined
 
     def _may_overwrite(self, step: Step) -> bool:
-        """Say whether a step may write into the memory of arguments."""
+        """Return whether a step may write into the memory of arguments."""
         blocks = step.blocks if isinstance(step, Operation) else ()
         return not self.overwritten.keys().isdisjoint(step.results) or any(b in self.ends for b in blocks)
 
@@ -202,7 +206,7 @@ class Writer(Values):
 
     def _step(self, step: Step, operands: list[Components]) -> Sequence[Components]:
         dying, outer, self._twice = set(self._dying), self._twice, _more_than_once(step.operands)
-        if isinstance(step, (Group, Joint, Epilogue)):
+        if isinstance(step, (FusedGroup, HorizontalGroup, Epilogue)):
             made = self.unit.group_rule(self, step, operands)
         elif is_in_registers(step):
             made = self.unit.small_rule(self, step, operands)
@@ -226,14 +230,14 @@ class Writer(Values):
 
     def _result(self, value: Value, components: Components) -> Components:
         """Return a result as its type has it; one that nobody reads may have no memory, and is not read here either."""
-        if self.is_used(value) or isinstance(components, Registers) or not is_small(value.type):
+        if self.is_used(value) or isinstance(components, TensorInRegisters) or not is_small(value.type):
             return self.fitted(value.type, components)
         self.release(as_part(value.type), components)
         return zeros(value.type)
 
     def _step_in_memory(self, rule: Rule, step: Operation, operands: list[Components]) -> Sequence[Components]:
         """Write an operation by a rule that knows tensors in memory, on copies of small tensors there."""
-        small = {v: c for v, c in zip(step.operands, operands, strict=True) if isinstance(c, Registers)}
+        small = {v: c for v, c in zip(step.operands, operands, strict=True) if isinstance(c, TensorInRegisters)}
         if not small:
             return rule(self, step, operands)
         apart = {v: Value(as_part(v.type), v.block) for v in small}
@@ -260,7 +264,7 @@ class Writer(Values):
         """Write copies of tensors that have gaps, for those who cannot read them."""
         for value in values:
             components = env[value]
-            if isinstance(components, Strided):
+            if isinstance(components, StridedTensor):
                 env[value] = self.copied(value, components)
                 if value in self.held:
                     self.release(value.type, components)
@@ -273,7 +277,7 @@ class Writer(Values):
         copy.results.append(made)
         every: AxisMap = tuple(range(tensor_type(value).rank))
         maps: dict[Value, AxisMap] = {value: every, made: every}
-        group = Group(tensor_type(value).shape, len(every) - 1, [copy], maps, operands=[value], results=[made])
+        group = FusedGroup(tensor_type(value).shape, len(every) - 1, [copy], maps, operands=[value], results=[made])
         dying, self._dying = self._dying, set()
         (result,) = self.unit.group_rule(self, group, [components])
         self._dying = dying
@@ -307,7 +311,7 @@ class Writer(Values):
         self._only_raises = outer
         self._unlikely -= 1
 
-    def host(self, call: HostCall, operands: Sequence[Components]) -> list[Components]:
+    def host(self, call: HostCallback, operands: Sequence[Components]) -> list[Components]:
         """Write a call into Python; the results are held by who called."""
         if self.alone:
             return self._elsewhere_instead(call)
@@ -328,7 +332,7 @@ class Writer(Values):
             at += len(kinds(t))
         return results
 
-    def _elsewhere_instead(self, call: HostCall) -> list[Components]:
+    def _elsewhere_instead(self, call: HostCallback) -> list[Components]:
         """Write that the interpreter runs the Program; nothing here needs to write what follows."""
         if not self._unlikely:
             raise NeedsPython(call.name)
@@ -370,7 +374,7 @@ class Writer(Values):
         return [self.get(slots, t) for slots, t in zip(kept, types, strict=True)]
 
 
-def host_rule(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
+def host_rule(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write an operation as a call of its `eval`."""
     return w.host(host_call(operation), operands)
 
@@ -385,8 +389,8 @@ def _last_uses(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, i
     return last
 
 
-def host_call(operation: Operation) -> HostCall:
-    """Return the host call that runs an operation's `eval`."""
+def host_call(operation: Operation) -> HostCallback:
+    """Return the host callback that runs an operation's `eval`."""
     op, attributes, count = operation.op, operation.attributes, len(operation.results)
 
     def run(*operands: Any) -> Sequence[Any]:
@@ -396,4 +400,4 @@ def host_call(operation: Operation) -> HostCall:
 
     types = tuple(v.type for v in operation.operands)
     results = tuple(v.type for v in operation.results)
-    return HostCall(run, types, results, operation.location, op.name, effect=op.effect)
+    return HostCallback(run, types, results, operation.location, op.name, effect=op.effect)

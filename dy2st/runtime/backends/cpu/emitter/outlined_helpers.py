@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import FREE, HEAD, size_class
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 
 MOST_BYTES = 2**60
 """What `dy2st.allocate` refuses; a product that is larger is as good as one."""
 
 
-def room(kernels: Module, factors: int) -> str:
+def room(kernels: LLVMModule, factors: int) -> str:
     """Return `ptr @dy2st.room(context, bytes, factor ...)`: a block for their product, null where there is none."""
     name = f"dy2st.room{factors}"
     if name not in kernels:
         given = [f"%f{i}" for i in range(factors)]
-        f = Function(
+        f = LLVMFunction(
             name, [("ptr", "%context"), ("i64", "%bytes"), *(("i64", g) for g in given)], "ptr", also="nounwind"
         )
         total, over = "%bytes", "false"
@@ -33,7 +33,7 @@ def room(kernels: Module, factors: int) -> str:
     return f"@{name}"
 
 
-def fixed_room(kernels: Module, size: int) -> str:
+def fixed_room(kernels: LLVMModule, size: int) -> str:
     """Return `ptr @dy2st.room(context, bytes)` for blocks as large as one of `size` bytes: the first that is free.
 
     Which list they stand in is known, and how much they count.
@@ -43,7 +43,7 @@ def fixed_room(kernels: Module, size: int) -> str:
     if size > MOST_BYTES:
         return "@dy2st.allocate"
     if name not in kernels:
-        f = Function(name, [("ptr", "%context"), ("i64", "%bytes")], "ptr", also="noinline nounwind")
+        f = LLVMFunction(name, [("ptr", "%context"), ("i64", "%bytes")], "ptr", also="noinline nounwind")
         free = f.offset("%context", FREE + 8 * number)
         first = f.load("ptr", free)
         with f.when(f.value(f"icmp eq ptr {first}, null"), "make"):
@@ -56,7 +56,7 @@ def fixed_room(kernels: Module, size: int) -> str:
     return f"@{name}"
 
 
-def reused(kernels: Module, factors: int) -> str:
+def reused(kernels: LLVMModule, factors: int) -> str:
     """Return `ptr @dy2st.reused(context, block, data, row, bytes, factor ...)`: a block that may be written to.
 
     It is the block that is given where that is held once, else a new one. The row has then the address of its content,
@@ -66,7 +66,7 @@ def reused(kernels: Module, factors: int) -> str:
     if name not in kernels:
         given = [("i64", "%bytes"), *(("i64", f"%f{i}") for i in range(factors))]
         parameters = [("ptr", "%context"), ("ptr", "%block"), ("ptr", "%data"), ("ptr", "%row"), *given]
-        f = Function(name, parameters, "ptr", also="nounwind")
+        f = LLVMFunction(name, parameters, "ptr", also="nounwind")
         take, make = f.label("take"), f.label("make")
         later = f.offset("%row", 8)
         f.branch(f.call("i1", "@dy2st.unique", "ptr %block"), take, make)
@@ -83,12 +83,12 @@ def reused(kernels: Module, factors: int) -> str:
     return f"@{name}"
 
 
-def into_python(kernels: Module, kinds: Sequence[str]) -> str:
+def into_python(kernels: LLVMModule, kinds: Sequence[str]) -> str:
     """Return `i32 @dy2st.host(context, number, results, component ...)`: a call into Python, with its operands' row."""
     name = ".".join(["dy2st.host", *kinds])
     if name not in kernels:
         given = [(kind, f"%c{i}") for i, kind in enumerate(kinds)]
-        f = Function(
+        f = LLVMFunction(
             name, [("ptr", "%context"), ("i64", "%number"), ("ptr", "%results"), *given], "i32", also="cold nounwind"
         )
         row = f.slot("i64", max(1, len(kinds)))

@@ -10,24 +10,24 @@ from collections.abc import Callable, Sequence
 
 from dy2st.dtypes import DType
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import rounded_down
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind
 from dy2st.runtime.backends.cpu.thread_pool.memory_layout import MOST
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import PARALLEL, RANGE, forked
-from dy2st.runtime.backends.cpu.vector_ops.load_store import Elements, Place
+from dy2st.runtime.backends.cpu.vector_ops.load_store import ElementAccess, RowPosition
 from dy2st.runtime.backends.cpu.vector_ops.reductions import combined
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Parameters = Sequence[tuple[str, str]]
 
 
-def routine(w: Writer, name: str, parameters: Parameters, write: Callable[[Function], None]) -> str:
+def routine(w: FunctionEmitter, name: str, parameters: Parameters, write: Callable[[LLVMFunction], None]) -> str:
     """Return the symbol of the function that `write` writes; what is written for a name is always the same."""
     symbol, kernels = f"dy2st.r.{name}", w.unit.kernels
     if symbol not in kernels:
-        f = Function(symbol, list(parameters), also="nounwind")
+        f = LLVMFunction(symbol, list(parameters), also="nounwind")
         write(f)
         f.ret()
         kernels.add(symbol, f.text())
@@ -35,8 +35,8 @@ def routine(w: Writer, name: str, parameters: Parameters, write: Callable[[Funct
 
 
 def split_routine(
-    w: Writer, name: str, parameters: Parameters, units: Callable[[Function], tuple[str, str]],
-    write: Callable[[Function], None], most: str | int = MOST,
+    w: FunctionEmitter, name: str, parameters: Parameters, units: Callable[[LLVMFunction], tuple[str, str]],
+    write: Callable[[LLVMFunction], None], most: str | int = MOST,
 ) -> str:  # fmt: skip
     """Return the same for what is split between threads: `write` writes a range of units (parallel_region.py).
 
@@ -44,10 +44,10 @@ def split_routine(
     """
     symbol, kernels = f"dy2st.r.{name}", w.unit.kernels
     if symbol not in kernels:
-        body = Function(f"{symbol}.range", [*parameters, *RANGE], linkage="internal", also="alwaysinline nounwind")
+        body = LLVMFunction(f"{symbol}.range", [*parameters, *RANGE], linkage="internal", also="alwaysinline nounwind")
         write(body)
         body.ret()
-        f = Function(symbol, list(parameters), also="nounwind")
+        f = LLVMFunction(symbol, list(parameters), also="nounwind")
         part = forked(f, body.name, parameters, *units(f), most)
         f.ret()
         kernels.add(PARALLEL.name, PARALLEL.text)
@@ -55,9 +55,11 @@ def split_routine(
     return f"@{symbol}"
 
 
-def shared(w: Writer, parameters: Parameters, write: Callable[[Function], None], result: str = "void") -> str:
+def shared(
+    w: FunctionEmitter, parameters: Parameters, write: Callable[[LLVMFunction], None], result: str = "void"
+) -> str:
     """Return the symbol of the function that `write` writes, one for equal texts; it returns for itself what it has."""
-    f = Function("dy2st.shared", list(parameters), result, also="nounwind")
+    f = LLVMFunction("dy2st.shared", list(parameters), result, also="nounwind")
     write(f)
     if result == "void":
         f.ret()
@@ -68,17 +70,17 @@ def shared(w: Writer, parameters: Parameters, write: Callable[[Function], None],
 
 
 def each_element(
-    f: Function, module: Module, target: Target, dtype: DType, address: str, count: str,
-    element: Callable[[Lanes, str], str],
+    f: LLVMFunction, module: LLVMModule, target: Target, dtype: DType, address: str, count: str,
+    element: Callable[[VectorType, str], str],
 ) -> None:  # fmt: skip
     """Write `count` elements to an address: `element` gives those from a number on, a vector or one at a time."""
     for start, stop, step in stretches(f, count, target.lanes(max(4, dtype.itemsize))):
-        elements = Elements(f, module, step)
+        elements = ElementAccess(f, module, step)
         with f.loop(stop, step, start, hint="fill") as i:
-            elements.store(Place(address, i, dtype), element(Lanes(f, module, step), i))
+            elements.store(RowPosition(address, i, dtype), element(VectorType(f, module, step), i))
 
 
-def stretches(f: Function, count: str, lanes: int) -> list[tuple[str, str, int]]:
+def stretches(f: LLVMFunction, count: str, lanes: int) -> list[tuple[str, str, int]]:
     """Write where vectors end; return the stretches of a line as (start, stop, step): vectors, then one by one."""
     if lanes == 1:
         return [("0", count, 1)]
@@ -86,36 +88,36 @@ def stretches(f: Function, count: str, lanes: int) -> list[tuple[str, str, int]]
     return [("0", whole, lanes), (whole, count, 1)]
 
 
-def fill(w: Writer, dtype: DType, address: str, count: str, register: str) -> None:
+def fill(w: FunctionEmitter, dtype: DType, address: str, count: str, register: str) -> None:
     """Write one element to `count` places."""
     kind, kernels = element_kind(dtype), w.unit.kernels
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         each_element(f, kernels, w.unit.target, dtype, "%to", "%count", lambda v, _: v.spread("%x", dtype))
 
     name = routine(w, f"fill.{dtype.name}", [("ptr", "%to"), ("i64", "%count"), (kind, "%x")], write)
     w.f.call("void", name, f"ptr {address}", f"i64 {count}", f"{kind} {register}")
 
 
-def adding(w: Writer, dtype: DType) -> str:
+def adding(w: FunctionEmitter, dtype: DType) -> str:
     """Return the symbol of the function `void (to, more, count)` that adds elements to others."""
     kernels = w.unit.kernels
 
-    def total(v: Lanes, i: str) -> str:
-        elements = Elements(v.f, kernels, v.count)
-        return combined(v, "add", dtype, *(elements.load(Place(row, i, dtype)) for row in ("%to", "%more")))
+    def total(v: VectorType, i: str) -> str:
+        elements = ElementAccess(v.f, kernels, v.count)
+        return combined(v, "add", dtype, *(elements.load(RowPosition(row, i, dtype)) for row in ("%to", "%more")))
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         each_element(f, kernels, w.unit.target, dtype, "%to", "%count", total)
 
     return routine(w, f"add.{dtype.name}", [("ptr", "%to"), ("ptr", "%more"), ("i64", "%count")], write)
 
 
-def clear(w: Writer, address: str, size: str) -> None:
+def clear(w: FunctionEmitter, address: str, size: str) -> None:
     """Write zeros into so many bytes."""
     w.f.call("void", "@llvm.memset.p0.i64", f"ptr {address}", "i8 0", f"i64 {size}", "i1 false")
 
 
-def copy(w: Writer, to: str, source: str, size: str) -> None:
+def copy(w: FunctionEmitter, to: str, source: str, size: str) -> None:
     """Write a copy of so many bytes."""
     w.f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {to}", f"ptr {source}", f"i64 {size}", "i1 false")

@@ -12,11 +12,11 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType, Type
 from dy2st.runtime.backends.cpu.allocator.list_functions import list_function
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import ELSEWHERE, HEAD, OK
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
     MOST_REGISTERS,
     Components,
-    Registers,
+    TensorInRegisters,
     as_part,
     element_kind,
     is_small,
@@ -27,10 +27,10 @@ from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
 from dy2st.runtime.backends.cpu.vector_ops.load_store import elements_of, store_element
 
 
-class Values:
+class ValueStorage:
     """Moves values, counts their holders, and says where control goes where something fails."""
 
-    def __init__(self, f: Function, kernels: Module):
+    def __init__(self, f: LLVMFunction, kernels: LLVMModule):
         self.f, self._kernels = f, kernels
         self.failed = f.label("failed")
         """Where control goes when an operation has raised; the status stands in `status`."""
@@ -53,7 +53,7 @@ class Values:
 
     # ---- who holds what ----------------------------------------------------------------------------------------------
     def is_used(self, value: Value) -> bool:
-        """Say whether anything in the block reads a result; the address of what nobody reads may be null."""
+        """Return whether anything in the block reads a result; the address of what nobody reads may be null."""
         return value in self._used
 
     def takes(self, value: Value) -> bool:
@@ -106,16 +106,16 @@ class Values:
 
         The result is held where it is memory; where `own` says so, it takes over what held the components.
         """
-        if isinstance(components, Registers):
+        if isinstance(components, TensorInRegisters):
             return components if is_small(t) else self._stored(components)
         if not isinstance(t, TensorType) or not is_small(t):
             return components
-        made = Registers.of(t, elements_of(self.f, t, components))
+        made = TensorInRegisters.of(t, elements_of(self.f, t, components))
         if own:
             self.release(as_part(t), components)
         return made
 
-    def _stored(self, components: Registers) -> Components:
+    def _stored(self, components: TensorInRegisters) -> Components:
         """Write a small tensor to a block of its own."""
         f = self.f
         size = len(components) * components.dtype.itemsize
@@ -125,16 +125,16 @@ class Values:
 
     def on_stack(self, components: Components) -> Components:
         """Write a small tensor to the stack, for what reads it at once; other components stay as they are."""
-        if not isinstance(components, Registers):
+        if not isinstance(components, TensorInRegisters):
             return components
         return self._written(components, *self.stack_room(components)[:2])
 
-    def stack_room(self, t: TensorType | Registers) -> Components:
+    def stack_room(self, t: TensorType | TensorInRegisters) -> Components:
         """Return room on the stack for a small tensor."""
         kind = "i8" if t.dtype.is_bool else element_kind(t.dtype)
         return ("null", self.f.slot(kind, MOST_REGISTERS), *map(str, t.shape))
 
-    def _written(self, components: Registers, block: str, data: str) -> Components:
+    def _written(self, components: TensorInRegisters, block: str, data: str) -> Components:
         for i, register in enumerate(components):
             store_element(self.f, components.dtype, register, self.f.offset(data, i * components.dtype.itemsize))
         return (block, data, *map(str, components.shape))

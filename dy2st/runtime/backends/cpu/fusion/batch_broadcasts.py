@@ -23,7 +23,7 @@ def repeated_matrices(block: Block) -> set[Operation]:
 
 
 def repeats_whole(broadcast: Operation) -> bool:
-    """Say whether a broadcast puts axes in front of a tensor of matrices and repeats it along those alone."""
+    """Return whether a broadcast puts axes in front of a tensor of matrices and repeats it along those alone."""
     value, made = broadcast.operands[0].type, broadcast.results[0].type
     if not isinstance(value, TensorType) or not isinstance(made, TensorType):
         return False

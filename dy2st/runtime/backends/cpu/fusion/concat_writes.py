@@ -15,7 +15,7 @@ from dy2st.ops.indexing.getitem import IndexSet
 from dy2st.ops.shape.concat_split import Concat, Split
 from dy2st.ops.shape.flip_roll_pad import Diagonal, Flip
 from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Step, groups_of
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_nests, in_register, is_native, is_small
 
 
@@ -42,8 +42,8 @@ def regions_of(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, O
 
     1. Each is made by a nest, as large as its space, whose rows lie along one axis, and has all axes of the region.
     2. Nobody else reads it.
-    3. The tensor, and the numbers in the brackets, are there before the nest runs; from there on nobody else reads it,
-       nor a view of it: as long as there is one, the tensor would have to be copied.
+    3. The tensor, and the numbers in the index expression, are there before the nest runs; from there on nobody else
+       reads it, nor a view of it: as long as there is one, the tensor would have to be copied.
     """
     writes = [(at, o) for at, o in enumerate(steps) if isinstance(o, Operation) and isinstance(o.op, IndexSet)]
     if not writes:
@@ -67,7 +67,7 @@ def regions_of(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, O
 
 
 def _is_region(write: Operation) -> bool:
-    """Say whether brackets of numbers name a region of the value's rank and dtype."""
+    """Return whether index expressions of numbers name a region of the value's rank and dtype."""
     base, value, *numbers = write.operands
     t, u = tensor_type(base), tensor_type(value)
     if is_small(t) or is_small(u) or t.dtype is not u.dtype or not is_native(t.dtype):
@@ -87,11 +87,11 @@ def _shown(steps: Sequence[Step]) -> dict[Value, Value]:
 
 
 def _may_share(op: OpDef) -> bool:
-    """Say whether an op may give a result in the memory of its first operand."""
+    """Return whether an op may give a result in the memory of its first operand."""
     return op.is_view or op.is_identity or isinstance(op, (Split, Flip, Diagonal, IndexSet))
 
 
-def _is_written_apart(value: Value, group: Group) -> bool:
+def _is_written_apart(value: Value, group: FusedGroup) -> bool:
     rank = len(group.space)
     whole = group.maps.get(value) == tuple(range(rank)) and value not in group.columns
     return whole and group.outer in (None, rank - 1)

@@ -6,7 +6,8 @@
 
 1. Nobody reads the elements but writes of regions, one into the result of the other, that cover all of it together.
    Whoever asks for extents reads no element.
-2. A loop that turns as often as an axis is long writes a slice of that axis in each turn, and reads nothing else of it.
+2. A loop that runs as often as an axis is long writes a slice of that axis in each iteration, and reads nothing else of
+   it.
 3. Branches: each of them writes over it.
 
 Where a write raises instead, nobody gets to see the tensor: whoever does is a reader.
@@ -67,7 +68,7 @@ def _readers(block: Block) -> Readers:
 
 
 def _ends(block: Block, readers: Readers, value: Value, done: Sequence[Region] = (), depth: int = 0) -> bool:
-    """Say whether all elements that are not `done` yet are written over before they are read."""
+    """Return whether all elements that are not `done` yet are written over before they are read."""
     regions = list(done)
     while value not in block.results and len(mine := readers.get(value, [])) == 1 and _is_base(mine[0]):  # 1
         region = _region(mine[0][0])
@@ -93,21 +94,21 @@ def _region(write: Operation) -> Region | None:
 def _is_written_over(
     block: Block, readers: Readers, operation: Operation, i: int, done: Sequence[Region], depth: int
 ) -> bool:
-    """Say whether an operation writes over what is left of its operand number `i`."""
+    """Return whether an operation writes over what is left of its operand number `i`."""
     if isinstance(operation.op, IndexSet) and i == 0:
         region = _region(operation)
         return region is not None and _ends(block, readers, operation.results[0], [*done, region], depth)
     if operation.op.is_branch and i > 0:  # 3
         return all(_ends(b, _readers(b), b.arguments[i - 1], done, depth) for b in operation.blocks)
     if operation.op.is_counted and 0 < i <= operation.attributes["carried"]:
-        return _fills_by_turns(operation, i)
+        return _fills_by_iterations(operation, i)
     return False
 
 
-def _fills_by_turns(loop: Operation, i: int) -> bool:
+def _fills_by_iterations(loop: Operation, i: int) -> bool:
     """2."""
     (body,) = loop.blocks
-    turn, value = body.arguments[0], body.arguments[i]
+    iteration, value = body.arguments[0], body.arguments[i]
     readers = _readers(body)
     if len(readers.get(value, [])) != 1 or value in body.results:
         return False
@@ -122,12 +123,12 @@ def _fills_by_turns(loop: Operation, i: int) -> bool:
     rest = tuple(("slice", None, None, None) if axis in named else part for axis, part in enumerate(spec))
     shape = tensor_type(value).shape
     region = region_of(shape, rest)
-    if len(named) != 1 or write.operands[2:] != [turn] or any(part[0] == "new" for part in spec) or region is None:
+    if len(named) != 1 or write.operands[2:] != [iteration] or any(part[0] == "new" for part in spec) or region is None:
         return False
-    return _turns(loop.operands[0]) == shape[named[0]] and all(span == Span() for span in region)
+    return _iterations(loop.operands[0]) == shape[named[0]] and all(span == Span() for span in region)
 
 
-def _turns(count: Value) -> Extent | None:
+def _iterations(count: Value) -> Extent | None:
     """Return which extent a loop's count is; None where it is another number. An extent is never below 0."""
     made = count.operation
     if made is not None and isinstance(made.op, ScalarMax):

@@ -23,7 +23,7 @@ from dy2st.ops.indexing.class_indices import KeepAt
 from dy2st.ops.linalg.matmul import MatMul
 from dy2st.ops.nn.conv import Conv
 from dy2st.records import record
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group, even
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup, even
 from dy2st.runtime.backends.cpu.fusion.observable_effects import can_raise, is_observed
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register, is_small
 
@@ -38,7 +38,7 @@ class Epilogue:
     """A product, and what is done with it."""
 
     product: Operation
-    group: Group
+    group: FusedGroup
     results: list[Value]
 
     @property
@@ -53,8 +53,11 @@ class Epilogue:
 
 
 def with_epilogues(
-    steps: Sequence[Operation | Group], results: Sequence[Value], apart: Collection[Operation], last: Collection[Value]
-) -> list[Operation | Group | Epilogue]:
+    steps: Sequence[Operation | FusedGroup],
+    results: Sequence[Value],
+    apart: Collection[Operation],
+    last: Collection[Value],
+) -> list[Operation | FusedGroup | Epilogue]:
     """Return the steps of a block with nests put to the products that they read.
 
     Products `apart` stay by themselves, and so do nests that make one of the values `last`.
@@ -63,11 +66,11 @@ def with_epilogues(
     for at, step in enumerate(steps):
         for value in step.operands:
             readers.setdefault(value, []).append(at)
-    found: list[Operation | Group | Epilogue] = list(steps)
+    found: list[Operation | FusedGroup | Epilogue] = list(steps)
     makers = {v: at for at, step in enumerate(steps) if isinstance(step, Operation) for v in step.results}
     moved: set[int] = set()
     for at, step in enumerate(steps):
-        if not isinstance(step, Group) or not _is_elementwise(step) or any(v in last for v in step.results):  # 4
+        if not isinstance(step, FusedGroup) or not _is_elementwise(step) or any(v in last for v in step.results):  # 4
             continue
         for value in reversed(step.operands):
             place = makers.get(value, at)
@@ -85,7 +88,7 @@ def with_epilogues(
     return [step for at, step in enumerate(found) if at not in moved]
 
 
-def _is_elementwise(group: Group) -> bool:
+def _is_elementwise(group: FusedGroup) -> bool:
     return group.outer is None and not any(map(_is_apart, group.members)) and bool(group.results)
 
 
@@ -99,8 +102,8 @@ def _is_apart(operation: Operation) -> bool:
     return bool(op.monoid) or op.random_elementwise or op.is_gather or isinstance(op, KeepAt)
 
 
-def _follows(group: Group, product: Operation) -> bool:
-    """Say whether a nest can run on parts of a product. 1, 3."""
+def _follows(group: FusedGroup, product: Operation) -> bool:
+    """Return whether a nest can run on parts of a product. 1, 3."""
     if not isinstance(product.op, (MatMul, Conv)):
         return False
     (value,), t = product.results, tensor_type(product.results[0])
@@ -124,7 +127,7 @@ def _follows(group: Group, product: Operation) -> bool:
 
 
 def _may_wait(
-    product: Operation, place: int, at: int, steps: Sequence[Operation | Group], readers: dict[Value, list[int]]
+    product: Operation, place: int, at: int, steps: Sequence[Operation | FusedGroup], readers: dict[Value, list[int]]
 ) -> bool:
     """2."""
     if readers[product.results[0]][0] != at:

@@ -25,7 +25,7 @@ _WHOLE = ("slice", None, None, None)
 
 
 @record(frozen=True)
-class Pick:
+class FusedGather:
     """What is read of `table`: each of its axes is one of the result, or is named by places."""
 
     table: Value
@@ -44,7 +44,7 @@ class Pick:
         return range(self.lead - tensor_type(self.places[i]).rank, self.lead)
 
 
-def pick_of(operation: Operation) -> Pick | None:
+def pick_of(operation: Operation) -> FusedGather | None:
     """Return what an operation reads within a loop nest; None where it cannot."""
     op = operation.op
     if not isinstance(op, (Take, Index, TakeAlongAxis)) or not all(
@@ -65,10 +65,10 @@ def pick_of(operation: Operation) -> Pick | None:
     more = rank - len(places)
     end = first + len(places)
     axes = tuple(None if first <= i < end else i + more * (i >= end) for i in range(t.rank))
-    return Pick(table, tuple(places), first, axes, first + rank)
+    return FusedGather(table, tuple(places), first, axes, first + rank)
 
 
-def pick_in_nest(operation: Operation) -> Pick:
+def pick_in_nest(operation: Operation) -> FusedGather:
     """Return what a member of a loop nest reads."""
     pick = pick_of(operation)
     if pick is None:
@@ -76,12 +76,12 @@ def pick_in_nest(operation: Operation) -> Pick:
     return pick
 
 
-def _along(table: Value, places: Value, axis: int) -> Pick | None:
+def _along(table: Value, places: Value, axis: int) -> FusedGather | None:
     others = [e for i, e in enumerate(tensor_type(table).shape) if i != axis]
     if others != [e for i, e in enumerate(tensor_type(places).shape) if i != axis]:
         return None
     rank = len(others) + 1
-    return Pick(table, (places,), axis, tuple(None if i == axis else i for i in range(rank)), rank, along=True)
+    return FusedGather(table, (places,), axis, tuple(None if i == axis else i for i in range(rank)), rank, along=True)
 
 
 def _first(spec: Sequence[tuple[object, ...]]) -> int | None:
@@ -93,7 +93,7 @@ def _first(spec: Sequence[tuple[object, ...]]) -> int | None:
 
 
 @record(frozen=True)
-class Apart:
+class TableStrides:
     """How a table stands in memory: literals, or registers."""
 
     strides: tuple[str, ...]
@@ -106,6 +106,6 @@ class Apart:
         """All of them."""
         return (*self.strides, *self.extents)
 
-    def renamed(self, names: Sequence[str]) -> Apart:
+    def renamed(self, names: Sequence[str]) -> TableStrides:
         """Return the same with other names for all numbers."""
-        return Apart(tuple(names[: len(self.strides)]), tuple(names[len(self.strides) :]))
+        return TableStrides(tuple(names[: len(self.strides)]), tuple(names[len(self.strides) :]))

@@ -29,7 +29,7 @@ from dy2st.runtime.backends.cpu.fusion.dead_fills import unfilled
 from dy2st.runtime.backends.cpu.fusion.epilogues import with_epilogues
 from dy2st.runtime.backends.cpu.fusion.gather_fusion import pick_of
 from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Step, joined
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group, even, place
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup, even, place
 from dy2st.runtime.backends.cpu.fusion.observable_effects import can_raise, is_observed
 from dy2st.runtime.backends.cpu.fusion.scalarized import is_in_registers
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_nests, in_register, is_native
@@ -50,14 +50,14 @@ def schedule(block: Block, apart: Collection[Operation] = (), last: Collection[V
 
 class _Schedule:
     def __init__(self, block: Block):
-        self.steps: list[Operation | Group] = []
-        self.open: dict[Group, None] = {}
-        self.raising: dict[Group, None] = {}
+        self.steps: list[Operation | FusedGroup] = []
+        self.open: dict[FusedGroup, None] = {}
+        self.raising: dict[FusedGroup, None] = {}
         """The open groups of which a member may raise."""
-        self.maker: dict[Value, Group] = {}
+        self.maker: dict[Value, FusedGroup] = {}
         self.spread: dict[Value, Operation] = {}
         """Numbers that were repeated: each group that reads one repeats it itself."""
-        self.alone: dict[Value, Group] = {}
+        self.alone: dict[Value, FusedGroup] = {}
         """The groups that repeat a number for others."""
         self.unfilled = unfilled(block)
         batches = repeated_matrices(block)
@@ -83,7 +83,7 @@ class _Schedule:
             for group in [*self.raising]:
                 self._close(group)
 
-    def _close(self, group: Group | None) -> None:
+    def _close(self, group: FusedGroup | None) -> None:
         if group is None or group not in self.open:
             return
         del self.open[group]
@@ -116,7 +116,7 @@ class _Schedule:
             if operation.op.is_gather:
                 self._stand_alone(value)
         source = operation.operands[0] if operation.op.monoid else operation.results[0]
-        group = Group(tensor_type(source).shape)
+        group = FusedGroup(tensor_type(source).shape)
         if not group.space or not self._enter(operation, group):  # a number of float16 alone has no loops
             return False
         self._open(group)
@@ -128,17 +128,17 @@ class _Schedule:
         for step in self.steps:
             wanted.update(step.operands)
         for at, step in reversed([*enumerate(self.steps)]):
-            if isinstance(step, Group):
+            if isinstance(step, FusedGroup):
                 made = (v for operation in step.members for v in operation.results)
                 wanted |= step.columns.keys()  # sums over rows stand in memory, also where nobody reads them
                 step.results = [v for v in made if v in wanted and self.alone.get(v, step) is step]
                 self.steps[at + 1 : at + 1] = _views(step)
 
     def _is_made_open(self, operation: Operation) -> bool:
-        """Say whether an open group makes an operand: then a small tensor does not leave its loops."""
+        """Return whether an open group makes an operand: then a small tensor does not leave its loops."""
         return any(v in self.maker for v in operation.operands)
 
-    def _enter(self, operation: Operation, group: Group) -> bool:
+    def _enter(self, operation: Operation, group: FusedGroup) -> bool:
         """Put an operation and the repeated numbers that it reads into a group; False where they do not fit."""
         read = [o for v in dict.fromkeys(operation.operands) if (o := self.spread.get(v)) and o not in group.members]
         for inner in (*read, operation):
@@ -154,13 +154,13 @@ class _Schedule:
             self.raising[group] = None
         return True
 
-    def _open(self, group: Group) -> None:
+    def _open(self, group: FusedGroup) -> None:
         """Let more operations enter a group; those that are in it may raise."""
         self.open[group] = None
         if any(map(can_raise, group.members)):
             self.raising[group] = None
 
-    def _by_rows(self, operation: Operation, group: Group) -> Operation | None:
+    def _by_rows(self, operation: Operation, group: FusedGroup) -> Operation | None:
         """Let a group reduce its rows for a reduction over all axes; return the rest of it, over the rows."""
         if not operation.op.monoid or operation.attributes.get("keepdim", True):
             return None
@@ -181,7 +181,7 @@ class _Schedule:
         operation = self.spread.pop(value, None)
         if operation is None:
             return
-        group = Group(tensor_type(value).shape)
+        group = FusedGroup(tensor_type(value).shape)
         if self._enter(operation, group):
             self.alone[value] = group
             self._open(group)
@@ -189,7 +189,7 @@ class _Schedule:
         else:
             self.steps.append(operation)
 
-    def _main_group(self, operation: Operation) -> Group | None:
+    def _main_group(self, operation: Operation) -> FusedGroup | None:
         """Return the one open group that makes operands; several are put together where they fit, else closed."""
         makers = list(dict.fromkeys(g for v in operation.operands if (g := self.maker.get(v)) is not None))
         if not makers:
@@ -204,7 +204,7 @@ class _Schedule:
             return None
         return main
 
-    def _merge(self, main: Group, other: Group) -> bool:
+    def _merge(self, main: FusedGroup, other: FusedGroup) -> bool:
         if main.space != other.space or (None not in (main.outer, other.outer) and main.outer != other.outer):
             return False
         maps = {**other.maps, **main.maps}
@@ -225,8 +225,8 @@ class _Schedule:
         return True
 
 
-def _is_alone(group: Group) -> bool:
-    """Say whether a group only writes random numbers, or copies what is at places: kernels of their own do that."""
+def _is_alone(group: FusedGroup) -> bool:
+    """Return whether a group only writes random numbers, or copies what is at places: kernels of their own do that."""
     return len(group.members) == 1 and _has_kernel(group.members[0].op)
 
 
@@ -234,7 +234,7 @@ def _has_kernel(op: OpDef) -> bool:
     return op.is_gather or isinstance(op, (RandomUniform, RandomNormal))
 
 
-def _views(group: Group) -> list[Operation]:
+def _views(group: FusedGroup) -> list[Operation]:
     """Take out of a group's results what only differs from another one by axes of extent 1; return what gives it."""
     written = set(group.results)
     relabels = [o for o in group.members if isinstance(o.op, (ExpandDims, Squeeze)) and not can_raise(o)]

@@ -25,7 +25,7 @@ from dy2st.ops.core.constant import Constant, Renew
 from dy2st.ops.indexing.class_indices import KeepAt
 from dy2st.records import field, record
 from dy2st.runtime.backends.cpu.fusion.epilogues import Epilogue
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group, even
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup, even
 from dy2st.runtime.backends.cpu.fusion.observable_effects import can_raise
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register, is_small
 
@@ -34,10 +34,10 @@ _MOST = 1024
 
 
 @record(eq=False)
-class Joint:
+class HorizontalGroup:
     """Groups that run in any order, or at the same time."""
 
-    groups: list[Group]
+    groups: list[FusedGroup]
 
     @property
     def operands(self) -> list[Value]:
@@ -50,14 +50,14 @@ class Joint:
         return [v for group in self.groups for v in group.results]
 
 
-Step = Operation | Group | Joint | Epilogue
+Step = Operation | FusedGroup | HorizontalGroup | Epilogue
 
 
-def groups_of(step: Step) -> Sequence[Group]:
+def groups_of(step: Step) -> Sequence[FusedGroup]:
     """Return the groups of a step; none where it is an operation."""
-    if isinstance(step, Joint):
+    if isinstance(step, HorizontalGroup):
         return step.groups
-    return [step.group] if isinstance(step, Epilogue) else [step] if isinstance(step, Group) else ()
+    return [step.group] if isinstance(step, Epilogue) else [step] if isinstance(step, FusedGroup) else ()
 
 
 def read_by(step: Step) -> Sequence[Value]:
@@ -65,7 +65,7 @@ def read_by(step: Step) -> Sequence[Value]:
     return step.operands[:1] if isinstance(step, Operation) and isinstance(step.op, Renew) else step.operands
 
 
-def joined(steps: Sequence[Operation | Group | Epilogue]) -> list[Step]:
+def joined(steps: Sequence[Operation | FusedGroup | Epilogue]) -> list[Step]:
     """Return the steps of a block, those put together that may be."""
     gathering = _Gathering()
     for step in steps:
@@ -78,7 +78,7 @@ def joined(steps: Sequence[Operation | Group | Epilogue]) -> list[Step]:
 class _Level:
     """Groups that need nothing of each other, and what waits with them: names and numbers made of their results."""
 
-    groups: list[Group] = field(default_factory=list[Group])
+    groups: list[FusedGroup] = field(default_factory=list[FusedGroup])
     waiting: list[Operation] = field(default_factory=list[Operation])
 
 
@@ -91,12 +91,12 @@ class _Gathering:
         self.first = 0
         """Where the first of the groups stood."""
 
-    def take(self, step: Operation | Group | Epilogue) -> None:
+    def take(self, step: Operation | FusedGroup | Epilogue) -> None:
         below = max((self.made[v] for v in step.operands if v in self.made), default=-1)
         if isinstance(step, Operation) and below >= 0 and _may_wait(step):  # 2
             self._note(step, below)
             self.levels[below].waiting.append(step)
-        elif isinstance(step, Group) and may_join(step):
+        elif isinstance(step, FusedGroup) and may_join(step):
             if sum(len(level.groups) for level in self.levels) == _MOST:
                 self.end()
                 below = -1
@@ -107,11 +107,12 @@ class _Gathering:
             self.levels[below + 1].groups.append(step)  # 4
             self._note(step, below + 1)
         else:
-            if below >= 0 or isinstance(step, Epilogue) or not (isinstance(step, Group) or _is_light(step)):  # 2, 3
+            # 2, 3
+            if below >= 0 or isinstance(step, Epilogue) or not (isinstance(step, FusedGroup) or _is_light(step)):
                 self.end()
             self.steps.append(step)
 
-    def _note(self, step: Operation | Group, level: int) -> None:
+    def _note(self, step: Operation | FusedGroup, level: int) -> None:
         self.made.update((v, level) for v in step.results)
 
     def end(self, last: bool = False) -> None:
@@ -121,17 +122,19 @@ class _Gathering:
             self.steps += self.levels[0].waiting
         else:
             for level in self.levels:
-                self.steps.append(Joint(level.groups) if len(level.groups) > 1 else level.groups[0])
+                self.steps.append(HorizontalGroup(level.groups) if len(level.groups) > 1 else level.groups[0])
                 self.steps += level.waiting
         self.levels, self.made = [], {}
 
 
 def _may_wait(operation: Operation) -> bool:
-    """Say whether an operation may wait for groups: it names what they make, or computes with it and cannot raise."""
+    """Return whether an operation may wait for groups: it names what they make, or computes with it and cannot
+    raise.
+    """
     return operation.op.renames or (_is_light(operation) and not can_raise(operation))
 
 
-def may_join(group: Group) -> bool:
+def may_join(group: FusedGroup) -> bool:
     """1."""
     if not all(isinstance(e, int) for e in group.space) or not group.results or group.columns:
         return False
@@ -149,8 +152,8 @@ def may_join(group: Group) -> bool:
     return all(even(m, 0, group.space) for m in group.maps.values()) and all(every <= {*group.maps[v]} for v in made)
 
 
-def _are_sums_of_all(sums: Sequence[Operation], group: Group) -> bool:
-    """Say whether reductions of a group end with it, and add up all of its elements."""
+def _are_sums_of_all(sums: Sequence[Operation], group: FusedGroup) -> bool:
+    """Return whether reductions of a group end with it, and add up all of its elements."""
     read = {v for o in group.members for v in o.operands}
     return group.outer == 0 and all(
         o.op.monoid == "add" and in_register(o.results[0].type) and o.results[0] not in read
@@ -160,7 +163,7 @@ def _are_sums_of_all(sums: Sequence[Operation], group: Group) -> bool:
 
 
 def _is_light(operation: Operation) -> bool:
-    """Say whether an operation makes numbers alone, or nothing that takes time."""
+    """Return whether an operation makes numbers alone, or nothing that takes time."""
     if operation.blocks or operation.op.effect:
         return False
     if operation.op.renames or isinstance(operation.op, Constant):

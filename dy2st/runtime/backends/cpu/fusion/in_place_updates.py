@@ -45,7 +45,7 @@ Next = dict[Value, tuple[Value, int]]
 
 
 @record
-class End:
+class FinalBlock:
     """A block that ends a run."""
 
     block: Block
@@ -58,7 +58,7 @@ class End:
     """3."""
 
     @staticmethod
-    def of_program(program: Program) -> End | None:
+    def of_program(program: Program) -> FinalBlock | None:
         """Return what the entry function ends; None where a Program has no next values."""
         if not program.renewed:
             return None
@@ -71,11 +71,11 @@ class End:
 def _end(
     block: Block, renewed: dict[Value, int], arguments: dict[Value, int], shown: dict[Value, frozenset[int]],
     kept: frozenset[int],
-) -> End:  # fmt: skip
+) -> FinalBlock:  # fmt: skip
     types = {number: v.type for v, number in arguments.items()}
     named = {_named(v, (Detach, Renew)): number for v, number in reversed(renewed.items())}
     made = {v: n for v, n in named.items() if v.type == types.get(n) and v not in arguments}
-    return End(block, made, arguments, shown, kept)
+    return FinalBlock(block, made, arguments, shown, kept)
 
 
 def _named(value: Value, by: type[OpDef] | tuple[type[OpDef], ...] = OpDef) -> Value:
@@ -86,7 +86,7 @@ def _named(value: Value, by: type[OpDef] | tuple[type[OpDef], ...] = OpDef) -> V
 
 
 # ---- steps ----------------------------------------------------------------------------------------------------------
-def with_cond_last(end: End, steps: list[Step]) -> list[Step]:
+def with_cond_last(end: FinalBlock, steps: list[Step]) -> list[Step]:
     """Return steps in an order in which the last `cond` that makes next values stands behind what it need not (4)."""
     conds = [at for at, step in enumerate(steps) if _is_cond(step) and not end.renewed.keys().isdisjoint(step.results)]
     if not conds:
@@ -108,13 +108,13 @@ def _is_cond(step: Step) -> bool:
 
 
 def _may_go_before(step: Step) -> bool:
-    """Say whether nobody sees that a step runs before one that may raise or print."""
+    """Return whether nobody sees that a step runs before one that may raise or print."""
     if isinstance(step, (Operation, Epilogue)):
         return isinstance(step, Operation) and not step.blocks and not is_observed(step)
     return not any(can_raise(o) for group in groups_of(step) for o in group.members)
 
 
-def overwritten(end: End, steps: Sequence[Step]) -> Next:
+def overwritten(end: FinalBlock, steps: Sequence[Step]) -> Next:
     """Return what results of the last loop nests of a block may overwrite, as far as the Program tells.
 
     The argument is read by the nest alone, and no other value that may show its memory by the nests or later.
@@ -137,7 +137,7 @@ def overwritten(end: End, steps: Sequence[Step]) -> Next:
     return next_ones
 
 
-def branches(end: End, steps: Sequence[Step]) -> list[End]:
+def branches(end: FinalBlock, steps: Sequence[Step]) -> list[FinalBlock]:
     """Return the branches that end a run too: those of a `cond` that is the last of a block that does."""
     last, names = _last(steps)
     if not isinstance(last, Operation) or not last.op.is_branch:
@@ -145,7 +145,7 @@ def branches(end: End, steps: Sequence[Step]) -> list[End]:
     shown, kept = _shown(end, steps)
     behind = [v for v in (*_named_anew(names), *end.block.results) if _named(v).operation is not last]
     later = kept.union(*(shown.get(v, ()) for v in behind))
-    found: list[End] = []
+    found: list[FinalBlock] = []
     for block in last.blocks:
         pairs = [*zip(block.arguments, last.operands[1:], strict=True)]
         firsts = [(inner, _named(outer, Detach)) for inner, outer in pairs]
@@ -172,12 +172,14 @@ def _named_anew(names: Sequence[Operation]) -> list[Value]:
 
 
 def _is_fresh(op: OpDef) -> bool:
-    """Say whether the code of an op never gives a result that shows the memory of an operand; loop nests never do."""
+    """Return whether the code of an op never gives a result that shows the memory of an operand; loop nests never
+    do.
+    """
     fresh = op.is_contraction or op.monoid
     return bool(fresh) or isinstance(op, (Take, TakeAdd, OneHot, MaxPool, AvgPool, AvgPoolGrad))
 
 
-def _shown(end: End, steps: Sequence[Step]) -> tuple[dict[Value, frozenset[int]], frozenset[int]]:
+def _shown(end: FinalBlock, steps: Sequence[Step]) -> tuple[dict[Value, frozenset[int]], frozenset[int]]:
     """Return of which arguments values may show the memory, and of which somebody outside or behind the block may."""
     shown, kept = dict(end.shown), end.kept
     for step in steps:

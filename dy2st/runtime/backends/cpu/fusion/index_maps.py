@@ -26,7 +26,7 @@ _WHOLE_DRAWS = 64
 
 
 @record(eq=False)
-class Group:
+class FusedGroup:
     """Operations that run as one loop nest over `space`."""
 
     space: Shape
@@ -41,12 +41,12 @@ class Group:
     results: list[Value] = field(default_factory=list[Value])
 
     def is_row(self, value: Value) -> bool:
-        """Say whether a value is the same along a row."""
+        """Return whether a value is the same along a row."""
         outer = len(self.space) if self.outer is None else self.outer
         return not any(axis is not None and axis >= outer for axis in self.maps[value])
 
 
-def place(operation: Operation, group: Group) -> AxisMap | None:
+def place(operation: Operation, group: FusedGroup) -> AxisMap | None:
     """Return the axis map of an operation's result in a group, after noting its operands'; None where it has none."""
     op = operation.op
     if op.monoid:
@@ -74,7 +74,7 @@ def place(operation: Operation, group: Group) -> AxisMap | None:
     return _noted(operation.operands, map_, group)
 
 
-def _noted(values: list[Value], map_: AxisMap, group: Group) -> AxisMap | None:
+def _noted(values: list[Value], map_: AxisMap, group: FusedGroup) -> AxisMap | None:
     """Note that operands are read with a map."""
     if not _fits(map_, group):
         return None
@@ -85,17 +85,17 @@ def _noted(values: list[Value], map_: AxisMap, group: Group) -> AxisMap | None:
     return map_
 
 
-def _fits(map_: AxisMap, group: Group) -> bool:
+def _fits(map_: AxisMap, group: FusedGroup) -> bool:
     return group.outer is None or even(map_, group.outer, group.space)
 
 
 def even(map_: AxisMap, outer: int, space: Shape) -> bool:
-    """Say whether a value varies along all axes of a row (but those of extent 1) or along none."""
+    """Return whether a value varies along all axes of a row (but those of extent 1) or along none."""
     present = {axis for axis in map_ if axis is not None and axis >= outer}
     return not present or present >= {axis for axis in range(outer, len(space)) if space[axis] != 1}
 
 
-def _identity(shape: Shape, group: Group) -> AxisMap | None:
+def _identity(shape: Shape, group: FusedGroup) -> AxisMap | None:
     """Return the map of a value that has the space's own shape, extents of 1 apart."""
     if len(shape) != len(group.space):
         return None
@@ -104,13 +104,13 @@ def _identity(shape: Shape, group: Group) -> AxisMap | None:
     return tuple(None if e == 1 else i for i, e in enumerate(shape))
 
 
-def _agrees(shape: Shape, map_: AxisMap, group: Group) -> bool:
+def _agrees(shape: Shape, map_: AxisMap, group: FusedGroup) -> bool:
     return len(shape) == len(map_) and all(
         (e == 1 if axis is None else e == group.space[axis]) for e, axis in zip(shape, map_, strict=True)
     )
 
 
-def _broadcast(operation: Operation, group: Group) -> AxisMap | None:
+def _broadcast(operation: Operation, group: FusedGroup) -> AxisMap | None:
     value, made = operation.operands[0], operation.results[0]
     small, large = tensor_type(value).shape, tensor_type(made).shape
     to = _identity(large, group)
@@ -124,7 +124,7 @@ def _broadcast(operation: Operation, group: Group) -> AxisMap | None:
         elif extent == 1:
             seen.append(None)
         else:
-            return None  # one or the other, which only the run tells
+            return None  # one or the other, which is known only at run time
     map_ = tuple(seen)
     if not _fits(to, group):
         return None
@@ -135,7 +135,7 @@ def _broadcast(operation: Operation, group: Group) -> AxisMap | None:
     return to
 
 
-def _relabelled(operation: Operation, group: Group) -> AxisMap | None:
+def _relabelled(operation: Operation, group: FusedGroup) -> AxisMap | None:
     """Return the map of a value with axes of extent 1 put in or taken out."""
     value, made = operation.operands[0], operation.results[0]
     old, new = tensor_type(value).shape, tensor_type(made).shape
@@ -146,7 +146,7 @@ def _relabelled(operation: Operation, group: Group) -> AxisMap | None:
     return tuple(None if e == 1 else next(long_axes) for e in new)
 
 
-def _kept(operation: Operation, group: Group) -> AxisMap | None:
+def _kept(operation: Operation, group: FusedGroup) -> AxisMap | None:
     """Return the map of lines of which one element is kept: they are the rows, so that a row's counter is the place."""
     value, places = operation.operands
     outer = len(group.space) - 1
@@ -163,7 +163,7 @@ def _kept(operation: Operation, group: Group) -> AxisMap | None:
     return map_
 
 
-def _drawn(operation: Operation, group: Group) -> AxisMap | None:
+def _drawn(operation: Operation, group: FusedGroup) -> AxisMap | None:
     """Return the map of random numbers: their places in a draw are those in the space, rows begin at whole vectors."""
     read, shape = probabilities(operation), tensor_type(operation.results[0]).shape
     map_ = _identity(shape, group)
@@ -182,7 +182,7 @@ def _drawn(operation: Operation, group: Group) -> AxisMap | None:
     return map_
 
 
-def _picked(operation: Operation, group: Group) -> AxisMap | None:
+def _picked(operation: Operation, group: FusedGroup) -> AxisMap | None:
     """Return the map of what is read at places, of which each varies along whole rows or not at all."""
     pick, map_ = pick_of(operation), _identity(tensor_type(operation.results[0]).shape, group)
     if pick is None or map_ is None:
@@ -195,7 +195,7 @@ def _picked(operation: Operation, group: Group) -> AxisMap | None:
         axes = pick.named(i)
         pairs = zip(tensor_type(value).shape, axes, strict=True)
         if any(e not in (1, group.space[axis]) for e, axis in pairs):
-            return None  # one or the other, which only the run tells
+            return None  # one or the other, which is known only at run time
         own = tuple(None if e == 1 else map_[axis] for e, axis in zip(tensor_type(value).shape, axes, strict=True))
         if group.maps.setdefault(value, own) != own:
             return None
@@ -203,7 +203,7 @@ def _picked(operation: Operation, group: Group) -> AxisMap | None:
 
 
 def _are_whole(extents: Shape) -> bool:
-    """Say whether rows of these extents are whole vectors of random numbers."""
+    """Return whether rows of these extents are whole vectors of random numbers."""
     known = [e for e in extents if isinstance(e, int)]
     return len(known) == len(extents) and math.prod(known) % _WHOLE_DRAWS == 0
 
@@ -223,12 +223,12 @@ def _reduced(operation: Operation) -> tuple[list[int], list[int | None]] | None:
     kept: list[int | None] = []
     for i, extent in enumerate(made):
         if extent not in (1, shape[lead + i]):
-            return None  # one or the other, which only the run tells
+            return None  # one or the other, which is known only at run time
         kept.append(lead + i if extent == shape[lead + i] else None)
     return [i for i in range(len(shape)) if i not in kept], kept
 
 
-def _reduction(operation: Operation, group: Group) -> AxisMap | None:
+def _reduction(operation: Operation, group: FusedGroup) -> AxisMap | None:
     value, space = operation.operands[0], group.space
     found = _reduced(operation)
     if found is None:

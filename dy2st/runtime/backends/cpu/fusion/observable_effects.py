@@ -6,12 +6,12 @@ from dy2st.ir.program import Operation
 
 
 def can_raise(operation: Operation) -> bool:
-    """Say whether an operation may raise on operands of its types."""
+    """Return whether an operation may raise on operands of its types."""
     return operation.op.can_raise([v.type for v in operation.operands], operation.attributes)
 
 
 def is_observed(operation: Operation) -> bool:
-    """Say whether the operation, or one inside it, may raise or is seen outside."""
+    """Return whether the operation, or one inside it, may raise or is seen outside."""
     if operation.op.effect or operation.op.is_call or can_raise(operation):
         return True
     return any(is_observed(inner) for block in operation.blocks for inner in block.operations)

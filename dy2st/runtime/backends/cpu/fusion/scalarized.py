@@ -18,7 +18,7 @@ from dy2st.runtime.backends.cpu.vector_ops.elementwise import computes
 
 
 def is_in_registers(operation: Operation) -> bool:
-    """Say whether an operation is written on registers, one an element."""
+    """Return whether an operation is written on registers, one an element."""
     values = (*operation.operands, *operation.results)
     if not any(is_small(v.type) for v in values) or not all(in_registers(v.type) for v in values):
         return False
@@ -40,7 +40,7 @@ def is_in_registers(operation: Operation) -> bool:
 
 
 def _fits(operation: Operation) -> bool:
-    """Say whether what a `sum_to` sums up to can be repeated to its operand; behind what raised it may not be."""
+    """Return whether what a `sum_to` sums up to can be repeated to its operand; behind what raised it may not be."""
     if not isinstance(operation.op, SumTo):
         return True
     shape, kept = (known_extents(tensor_type(v)) for v in (operation.operands[0], operation.results[0]))
@@ -49,7 +49,7 @@ def _fits(operation: Operation) -> bool:
 
 
 def _is_known(operation: Operation) -> bool:
-    """Say whether the operation cannot raise, and its numbers are known."""
+    """Return whether the operation cannot raise, and its numbers are known."""
     numbers = [v.type.extent for v in operation.operands if isinstance(v.type, ScalarType)]
     if not all(isinstance(n, int) for n in numbers):
         return False

@@ -3,8 +3,8 @@
 A Program that was traced from inputs of unknown extents does not know what `x * w` repeats: `x`, `w` or neither, and a
 loop nest cannot be written for that. A call tells: where two extents meet, they are equal, or one of them is 1. Only
 symbols that meet another extent somewhere are asked for, so the code serves every shape of the same pattern. Extents
-of small tensors that a loop carries are taken as they are: so they stay in registers from turn to turn. So are those
-of weights whose products are cut into parts (split_weight_extents.py).
+of small tensors that a loop carries are taken as they are: so they stay in registers from iteration to iteration. So
+are those of weights whose products are cut into parts (split_weight_extents.py).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def assumptions(
 
 
 def is_asked_for(program: Program) -> bool:
-    """Say whether code depends on the extents of inputs."""
+    """Return whether code depends on the extents of inputs."""
     origins = _Origins(program)
     return bool(meetings(program) or _carried(program, origins) or cut_widths(program, origins))
 

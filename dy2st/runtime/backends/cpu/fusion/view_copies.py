@@ -1,7 +1,7 @@
 """Which parts of a tensor are copied at once, and not views of it: those that are still needed when it is written.
 
     %a = index(%x, %i)                      %a holds the memory of %x, so that the first write would have to copy all
-    %b = index(%x, %j)                      of %x: a loop that swaps rows would copy a table in every turn
+    %b = index(%x, %j)                      of %x: a loop that swaps rows would copy a table in every iteration
     %y = index_set(%x, %b, %i)
     %z = index_set(%y, %a, %j)
 

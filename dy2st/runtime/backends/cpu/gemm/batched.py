@@ -12,7 +12,7 @@ from __future__ import annotations
 from dy2st.runtime.backends.cpu.gemm.epilogue import cost_after
 from dy2st.runtime.backends.cpu.gemm.parallel import product_cost
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import PARALLEL, RANGE, forked
 
@@ -23,14 +23,14 @@ _PARAMETERS = (
 )  # fmt: skip
 
 
-def batch_function(module: Module, tile: Tile, axes: int) -> str:
+def batch_function(module: LLVMModule, tile: Tile, axes: int) -> str:
     """Return the name of the function that multiplies batches with so many axes."""
     name = f"dy2st.batch.{axes}.{tile.dtype}"
     if name in module:
         return name
     parameters = [*_PARAMETERS, *(("i64", f"%{what}{axis}") for what in "eab" for axis in range(axes))]
     body = _range(f"{name}.range", parameters, axes, tile)
-    f = Function(name, parameters, also="nounwind")
+    f = LLVMFunction(name, parameters, also="nounwind")
     units = times(f, *(f"%e{axis}" for axis in range(axes)))
     cost = plus(f, product_cost(f, tile, "%m", "%n", "%k"), times(f, "%m", "%n", cost_after(f)))
     part = forked(f, f"{name}.range", parameters, units, cost, "%threads")
@@ -41,7 +41,7 @@ def batch_function(module: Module, tile: Tile, axes: int) -> str:
 
 def _range(name: str, parameters: list[tuple[str, str]], axes: int, tile: Tile) -> str:
     """Return the function that multiplies a range of the batch, counted in row-major order."""
-    f = Function(name, [*parameters, *RANGE], linkage="internal", also="nounwind")
+    f = LLVMFunction(name, [*parameters, *RANGE], linkage="internal", also="nounwind")
     scratch = f.offset("%scratch", times(f, "%who", "%room"))
     size = times(f, "%m", "%n", tile.size)
     with f.loop("%to", start="%from", hint="matrix") as number:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dy2st.runtime.backends.cpu.gemm.microkernel import fmuladd, fused, lane_mask, masked_load, masked_memory
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import (
     all_of,
     compare,
@@ -42,7 +42,7 @@ _VECTOR = (("ptr", "%a"), ("ptr", "%b"), ("i64", "%b_row"), ("ptr", "%c"), ("i64
 def dot_product(tile: Tile) -> Definition:
     """Return the function that computes all of C by dot products, in blocks of `tile.dots`, its columns split."""
     body = _range(tile)
-    f = Function(f"dy2st.gemm.{tile.dtype}.dot", PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(f"dy2st.gemm.{tile.dtype}.dot", PARAMETERS, linkage="internal", also="noinline nounwind")
     columns = tile.dots[1]
     steps = plus(f, f.value(f"sdiv i64 %k, {tile.lanes}"), _ENDS)
     cost = times(f, steps, plus(f, "%m", 1), columns * _STEP_COST)
@@ -55,7 +55,7 @@ def dot_product(tile: Tile) -> Definition:
 def _range(tile: Tile) -> Definition:
     """Return the function that computes some columns of C."""
     name = f"dy2st.gemm.{tile.dtype}.dots"
-    f = Function(name, (*PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, (*PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
     rows, columns = tile.dots
     many, one = dot_kernel(tile, rows), dot_kernel(tile, 1)
     needs = [many, one]
@@ -85,7 +85,7 @@ def _range(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), tuple(needs))
 
 
-def _written_vectors(f: Function, tile: Tile, vectors: Definition, single: str, bounds: tuple[str, str]) -> str:
+def _written_vectors(f: LLVMFunction, tile: Tile, vectors: Definition, single: str, bounds: tuple[str, str]) -> str:
     """Write the dot products of one row with as many columns as fill vectors of C; return where the rest begins."""
     start, stop = bounds
     dense = all_of(f, single, compare(f, "eq", "%c_column", tile.size))
@@ -102,7 +102,7 @@ def _written_vectors(f: Function, tile: Tile, vectors: Definition, single: str, 
 def _vectors(tile: Tile) -> Definition:
     """Return the kernel for one row of A by as many of B as a vector of C has elements: the bits of `dot_kernel`."""
     name = f"dy2st.gemm.{tile.dtype}.dot.vector"
-    f = Function(name, _VECTOR, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, _VECTOR, linkage="internal", also="noinline nounwind")
     block = DotBlock(f, tile, ["%a"], [f.offset("%b", times(f, "%b_row", i)) for i in range(tile.lanes)])
     block.add_all()
     block.write_vector("%accumulate")
@@ -115,7 +115,7 @@ def dot_kernel(tile: Tile, rows: int, far: bool = False) -> Definition:
     """Return the kernel for `rows` rows of A by `tile.dots[1]` of B; of a `far` A it asks for the next rows."""
     columns = tile.dots[1]
     name = f"dy2st.gemm.{tile.dtype}.dot.{rows}x{columns}{'.far' * far}"
-    f = Function(name, FAR if far else PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, FAR if far else PARAMETERS, linkage="internal", also="noinline nounwind")
     a_rows, _ = clamped(f, "%a", "%a_row", "%m", rows)
     b_rows, _ = clamped(f, "%b", "%b_row", "%n", columns)
     block = DotBlock(f, tile, a_rows, b_rows)
@@ -125,7 +125,7 @@ def dot_kernel(tile: Tile, rows: int, far: bool = False) -> Definition:
     return Definition(name, f.text(), (*dot_needs(tile), PREFETCH))
 
 
-def clamped(f: Function, base: str, stride: str, count: str, rows: int) -> tuple[list[str], list[str]]:
+def clamped(f: LLVMFunction, base: str, stride: str, count: str, rows: int) -> tuple[list[str], list[str]]:
     """Write the addresses and numbers of the first rows, those past the last made the last."""
     last = minus(f, count, 1)
     addresses, numbers = [base], ["0"]
@@ -139,7 +139,7 @@ def clamped(f: Function, base: str, stride: str, count: str, rows: int) -> tuple
 class DotBlock:
     """The dot products of some rows with some others, summed up in vectors."""
 
-    def __init__(self, f: Function, tile: Tile, a_rows: list[str], b_rows: list[str]):
+    def __init__(self, f: LLVMFunction, tile: Tile, a_rows: list[str], b_rows: list[str]):
         self._f, self._tile, self._a_rows, self._b_rows = f, tile, a_rows, b_rows
         self._sums = [[f.slot(tile.vector) for _ in b_rows] for _ in a_rows]
         for place in (place for row in self._sums for place in row):
@@ -216,7 +216,7 @@ def dot_needs(tile: Tile) -> tuple[Definition, ...]:
     return (fmuladd(tile), *(masked_memory(tile) if tile.lanes > 1 else ()))
 
 
-def _write_across(f: Function, tile: Tile, vectors: list[str], place: str) -> None:
+def _write_across(f: LLVMFunction, tile: Tile, vectors: list[str], place: str) -> None:
     """Write the sums of the lanes of vectors, as many as a power of two, to a place, side by side.
 
     Halves are added onto halves: of two vectors at a time as long as there are two, then of all that one vector holds.

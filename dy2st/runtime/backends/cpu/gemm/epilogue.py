@@ -10,7 +10,7 @@ order, by any thread. Where nothing is to be done, the row is null.
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import Integer, plus
 
 AFTER = (("ptr", "%after"), ("i64", "%top"))
@@ -21,13 +21,13 @@ FUNCTION, COST, OPERANDS = 0, 8, 16
 """Where they stand in the row."""
 
 
-def is_wanted(f: Function, after: str = "%after") -> str:
+def is_wanted(f: LLVMFunction, after: str = "%after") -> str:
     """Write whether anything is to be done."""
     return f.value(f"icmp ne ptr {after}, null")
 
 
 def finished(
-    f: Function, rows: tuple[Integer, Integer], columns: tuple[Integer, Integer], after: str = "%after",
+    f: LLVMFunction, rows: tuple[Integer, Integer], columns: tuple[Integer, Integer], after: str = "%after",
     top: str = "%top",
 ) -> None:  # fmt: skip
     """Write that a part is finished: from the first row to the last, from the first column to the last."""
@@ -36,7 +36,7 @@ def finished(
         f.call("void", f.load("ptr", f.offset(after, FUNCTION)), f"ptr {after}", *(f"i64 {n}" for n in numbers))
 
 
-def cost_after(f: Function) -> str:
+def cost_after(f: LLVMFunction) -> str:
     """Write how many picoseconds an element takes afterwards."""
     cost = f.slot("i64")
     f.store("i64", "0", cost)

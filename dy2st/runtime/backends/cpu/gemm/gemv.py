@@ -14,7 +14,7 @@ from dy2st.runtime.backends.cpu.gemm.microkernel import micro_kernel
 from dy2st.runtime.backends.cpu.gemm.panels import masked_widths, panel_loop, widest_panels
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, minus, negation, times
 
 MOST = 1 << 14
@@ -28,7 +28,7 @@ _PARAMETERS = (
 @functools.cache
 def packed_row(tile: Tile) -> Definition:
     """Return `void @dy2st.gemm.f32.row(a, a_step, b, c, n, k, accumulate, backwards)`: B is packed, in one block."""
-    f = Function(f"dy2st.gemm.{tile.dtype}.row", _PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(f"dy2st.gemm.{tile.dtype}.row", _PARAMETERS, linkage="internal", also="noinline nounwind")
     needs: list[Definition] = []
     full = widest_panels(f, tile, "%n")
     begins = times(f, full, tile.vectors * tile.lanes)
@@ -43,7 +43,7 @@ def packed_row(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), tuple(needs))
 
 
-def _widest(f: Function, tile: Tile, full: str, needs: list[Definition]) -> None:
+def _widest(f: LLVMFunction, tile: Tile, full: str, needs: list[Definition]) -> None:
     """Write the panels that are as wide as a kernel holds."""
     kernel = micro_kernel(tile, 1, tile.vectors, masked=False, inlined=True)
     needs.append(kernel)
@@ -57,7 +57,7 @@ def _widest(f: Function, tile: Tile, full: str, needs: list[Definition]) -> None
                "i64 0", "i64 1", "i64 0", "i64 %k", "i1 %accumulate")  # fmt: skip
 
 
-def _rest(f: Function, tile: Tile, start: str, needs: list[Definition]) -> None:
+def _rest(f: LLVMFunction, tile: Tile, start: str, needs: list[Definition]) -> None:
     """Write the panels from a column on, which are narrower."""
 
     def call(kernel: Definition, condition: str, *operands: str) -> None:

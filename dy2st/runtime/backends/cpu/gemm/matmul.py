@@ -11,7 +11,7 @@ from dy2st.runtime.backends.cpu.gemm.panels import panels
 from dy2st.runtime.backends.cpu.gemm.parallel import shared_packing, shared_panels
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile, tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, any_of, compare, least, minus, plus, rounded_up, times
 
 _SKINNY = 8
@@ -33,7 +33,7 @@ def matmul_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Targ
     """
     t = tile(dtype, target)
     name = _name(dtype, transpose_a, transpose_b)
-    f = Function(
+    f = LLVMFunction(
         name, (*_MATRICES, ("ptr", "%scratch"), ("i1", "%accumulate"), *AFTER), linkage="internal", also="nounwind"
     )
     a_row, a_step = ("%size", "%lda_bytes") if transpose_a else ("%lda_bytes", "%size")
@@ -65,7 +65,7 @@ def scratch_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Tar
     """Return the function `i64 @dy2st.gemm.f32.nt.scratch(m, n, k)`: the bytes of scratch that a product needs."""
     t = tile(dtype, target)
     name = f"{_name(dtype, transpose_a, transpose_b)}.scratch"
-    f = Function(name, _SHAPE, "i64", linkage="internal", also="nounwind alwaysinline")
+    f = LLVMFunction(name, _SHAPE, "i64", linkage="internal", also="nounwind alwaysinline")
     columns = least(f, rounded_up(f, "%n", t.lanes), t.width)
     steps = least(f, "%k", t.depth)
     size = times(f, times(f, columns, steps), t.size)
@@ -76,7 +76,7 @@ def scratch_kernel(dtype: str, transpose_a: bool, transpose_b: bool, target: Tar
     return Definition(name, f.text())
 
 
-def _is_read_as_it_lies(f: Function, t: Tile, transpose_b: bool) -> str:
+def _is_read_as_it_lies(f: LLVMFunction, t: Tile, transpose_b: bool) -> str:
     """Write whether B is not packed: then the product needs no scratch."""
     empty = compare(f, "eq", "%k", 0)
     if transpose_b:
@@ -90,7 +90,7 @@ def _name(dtype: str, transpose_a: bool, transpose_b: bool) -> str:
     return f"dy2st.gemm.{dtype}.{'t' if transpose_a else 'n'}{'t' if transpose_b else 'n'}"
 
 
-def _matrix_times_vector(f: Function, dots: Definition, by_panels: Definition, transpose_a: bool,
+def _matrix_times_vector(f: LLVMFunction, dots: Definition, by_panels: Definition, transpose_a: bool,
                          transpose_b: bool) -> None:  # fmt: skip
     """Write the case n = 1 as the vector times the transposed matrix, where the vector and the result allow it."""
     column = compare(f, "eq", "%n", 1)
@@ -109,13 +109,13 @@ def _matrix_times_vector(f: Function, dots: Definition, by_panels: Definition, t
         _end(f)
 
 
-def _end(f: Function) -> None:
+def _end(f: LLVMFunction) -> None:
     """Write the end of a product that is finished as a whole."""
     finished(f, ("0", "%m"), ("0", "%n"))
     f.ret()
 
 
-def _blocked(f: Function, t: Tile, pack: Definition, shared: Definition, a_strides: tuple[str, str],
+def _blocked(f: LLVMFunction, t: Tile, pack: Definition, shared: Definition, a_strides: tuple[str, str],
              transpose_b: bool) -> None:  # fmt: skip
     """Write the loops over blocks of B, packed one by one."""
     a_row, a_step = a_strides

@@ -10,7 +10,7 @@ import functools
 
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, most, plus, rounded_down, times
 
 PARAMETERS = (
@@ -32,7 +32,7 @@ def micro_kernel(
     width = f"masked{tile.lanes}" if masked else vectors
     name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}{rows}x{width}{'.inlined' * inlined}"
     also = f"{'always' if inlined else 'no'}inline nounwind"
-    f = Function(name, SCATTERED if scattered else PARAMETERS, linkage="internal", also=also)
+    f = LLVMFunction(name, SCATTERED if scattered else PARAMETERS, linkage="internal", also=also)
     memory = _Memory(f, tile, masked)
     last = minus(f, "%rows", 1)
     a_rows, c_rows = ["%a"], ["%c"]
@@ -85,7 +85,7 @@ def micro_kernel(
     return Definition(name, f.text(), memory.needs)
 
 
-def spread(f: Function, tile: Tile, scalar: str) -> str:
+def spread(f: LLVMFunction, tile: Tile, scalar: str) -> str:
     """Write a number into all lanes."""
     if tile.lanes == 1:
         return scalar
@@ -93,7 +93,7 @@ def spread(f: Function, tile: Tile, scalar: str) -> str:
     return f.value(f"shufflevector {tile.vector} {first}, {tile.vector} poison, <{tile.lanes} x i32> zeroinitializer")
 
 
-def fused(f: Function, tile: Tile, x: str, y: str, z: str) -> str:
+def fused(f: LLVMFunction, tile: Tile, x: str, y: str, z: str) -> str:
     """Write x y + z."""
     v = tile.vector
     return f.call(v, f"@llvm.fmuladd.{tile.suffix}", f"{v} {x}", f"{v} {y}", f"{v} {z}")
@@ -105,31 +105,31 @@ def fmuladd(tile: Tile) -> Definition:
     return Definition(name, f"declare {v} @{name}({v}, {v}, {v})")
 
 
-def lane_mask(f: Function, lanes: int, count: str) -> str:
+def lane_mask(f: LLVMFunction, lanes: int, count: str) -> str:
     """Write the mask of the lanes below `count`."""
     return _as_mask(f, lanes, _low_bits(f, lanes, count))
 
 
-def span_mask(f: Function, lanes: int, low: str, high: str) -> str:
+def span_mask(f: LLVMFunction, lanes: int, low: str, high: str) -> str:
     """Write the mask of the lanes from `low` on and below `high`."""
     outside = f.value(f"xor i64 {_low_bits(f, lanes, low)}, -1")
     return _as_mask(f, lanes, f.value(f"and i64 {outside}, {_low_bits(f, lanes, high)}"))
 
 
-def _low_bits(f: Function, lanes: int, count: str) -> str:
+def _low_bits(f: LLVMFunction, lanes: int, count: str) -> str:
     """Write an integer whose first `count` bits are set, at most `lanes`."""
     bits = most(f, least(f, count, lanes), 0)
     return f.value(f"sub i64 {f.value(f'shl i64 1, {bits}')}, 1")
 
 
-def _as_mask(f: Function, lanes: int, bits: str) -> str:
+def _as_mask(f: LLVMFunction, lanes: int, bits: str) -> str:
     return f.value(f"bitcast i{lanes} {f.value(f'trunc i64 {bits} to i{lanes}')} to <{lanes} x i1>")
 
 
 class _Memory:
     """Reads and writes of vectors, masked where the kernel is."""
 
-    def __init__(self, f: Function, tile: Tile, masked: bool):
+    def __init__(self, f: LLVMFunction, tile: Tile, masked: bool):
         self._f, self._tile = f, tile
         self._mask = lane_mask(f, tile.lanes, "%columns") if masked else None
         self.needs = (fmuladd(tile), *(masked_memory(tile) if masked else ()))
@@ -159,7 +159,7 @@ def masked_memory(tile: Tile) -> tuple[Definition, Definition]:
     )
 
 
-def masked_load(f: Function, tile: Tile, address: str, mask: str) -> str:
+def masked_load(f: LLVMFunction, tile: Tile, address: str, mask: str) -> str:
     """Write a load of the lanes in the mask; 0 in the others."""
     v = tile.vector
     return f.call(
@@ -168,7 +168,7 @@ def masked_load(f: Function, tile: Tile, address: str, mask: str) -> str:
     )  # fmt: skip
 
 
-def masked_store(f: Function, tile: Tile, value: str, address: str, mask: str) -> None:
+def masked_store(f: LLVMFunction, tile: Tile, value: str, address: str, mask: str) -> None:
     """Write a store of the lanes in the mask."""
     f.call(
         "void", f"@llvm.masked.store.{tile.suffix}.p0", f"{tile.vector} {value}", f"ptr {address}", f"i32 {tile.size}",

@@ -9,7 +9,7 @@ from dy2st.runtime.backends.cpu.gemm.microkernel import lane_mask, masked_load, 
 from dy2st.runtime.backends.cpu.gemm.panels import panel_loop
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, minus, negation, plus, times
 
 PARAMETERS = (("ptr", "%b"), ("i64", "%b_row"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%out"))
@@ -24,7 +24,7 @@ def packing(tile: Tile, transposed: bool) -> Definition:
 @functools.cache
 def _packing_rows(tile: Tile) -> Definition:
     name = f"dy2st.gemm.{tile.dtype}.pack.n"
-    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, PARAMETERS, linkage="internal", also="noinline nounwind")
     v, size, width = tile.vector, tile.size, tile.lanes * tile.size
     with panel_loop(f, tile) as (j, vectors, left):
         source = f.offset("%b", times(f, j, size))
@@ -54,7 +54,7 @@ def _packing_columns(tile: Tile) -> Definition:
     one would save few instructions and cost much time to compile.
     """
     name = f"dy2st.gemm.{tile.dtype}.pack.t"
-    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, PARAMETERS, linkage="internal", also="noinline nounwind")
     square = replace(tile, lanes=min(tile.lanes, 8))
     v, size, side = square.vector, tile.size, square.lanes
     last = minus(f, "%n", 1)
@@ -85,13 +85,13 @@ def _packing_columns(tile: Tile) -> Definition:
     return Definition(name, f.text())
 
 
-def _column(f: Function, j: str, last: str) -> str:
+def _column(f: LLVMFunction, j: str, last: str) -> str:
     """Write the address of column j, those past the last made the last."""
     past = compare(f, "sgt", j, last)
     return f.offset("%b", f.value(f"mul i64 {f.value(f'select i1 {past}, i64 {last}, i64 {j}')}, %b_row"))
 
 
-def _one_by_one(f: Function, tile: Tile, out: str, columns: tuple[str, str, str], row_bytes: str) -> None:
+def _one_by_one(f: LLVMFunction, tile: Tile, out: str, columns: tuple[str, str, str], row_bytes: str) -> None:
     """Write the loops that pack fewer rows than a block has; `columns`: the first, how many, and the last there is."""
     t, (first, count, last) = tile.element, columns
     with f.loop(count) as j:
@@ -101,7 +101,7 @@ def _one_by_one(f: Function, tile: Tile, out: str, columns: tuple[str, str, str]
             f.store(t, f.load(t, f.offset(column, p, t)), f.offset(there, times(f, p, row_bytes)))
 
 
-def transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:
+def transposed(f: LLVMFunction, tile: Tile, rows: list[str]) -> list[str]:
     """Write the transpose of a square block of vectors: at each of log2(lanes) steps, halves change places."""
     lanes, half = tile.lanes, 1
     while half < lanes:
@@ -116,6 +116,6 @@ def transposed(f: Function, tile: Tile, rows: list[str]) -> list[str]:
     return rows
 
 
-def _shuffled(f: Function, tile: Tile, x: str, y: str, places: list[int]) -> str:
+def _shuffled(f: LLVMFunction, tile: Tile, x: str, y: str, places: list[int]) -> str:
     listed = ", ".join(f"i32 {i}" for i in places)
     return f.value(f"shufflevector {tile.vector} {x}, {tile.vector} {y}, <{tile.lanes} x i32> <{listed}>")

@@ -14,7 +14,7 @@ from dy2st.runtime.backends.cpu.gemm.microkernel import PARAMETERS as KERNEL_PAR
 from dy2st.runtime.backends.cpu.gemm.microkernel import SCATTERED, micro_kernel
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, any_of, compare, minus, negation, plus, times
 
 WIDE = 8
@@ -32,7 +32,7 @@ PARAMETERS = (*KERNEL_PARAMETERS[:7], *_SHAPE, ("i1", "%packed"))
 def panels(tile: Tile) -> Definition:
     """Return the function that multiplies A with a B that fits the cache, packed or as it lies."""
     name = f"dy2st.gemm.{tile.dtype}.panels"
-    f = Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, PARAMETERS, linkage="internal", also="noinline nounwind")
     wide = micro_kernel(tile, 1, WIDE, masked=False)
     groups = {width: _rows(tile, width) for width in range(tile.vectors, 0, -1)}
     needs = [wide, *groups.values()]
@@ -68,7 +68,7 @@ def whole_kernels(tile: Tile) -> tuple[Definition, ...]:
 def scattered_panels(tile: Tile) -> Definition:
     """Return the function that multiplies A with a B whose rows stand anywhere: `b_rows` holds where."""
     name = f"dy2st.gemm.{tile.dtype}.scattered.panels"
-    f = Function(name, (*SCATTERED[:7], *_SHAPE), linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, (*SCATTERED[:7], *_SHAPE), linkage="internal", also="noinline nounwind")
     groups = {width: _rows(tile, width, scattered=True) for width in range(tile.vectors, 0, -1)}
     needs = list(groups.values())
     with panel_loop(f, tile) as (j, vectors, left):
@@ -80,7 +80,8 @@ def scattered_panels(tile: Tile) -> Definition:
     return Definition(name, f.text(), tuple(needs))
 
 
-def _call_masked_or_not(f: Function, tile: Tile, function: Definition, width: int, left: str, operands: tuple[str, ...],
+def _call_masked_or_not(f: LLVMFunction, tile: Tile, function: Definition, width: int, left: str, operands: tuple[str,
+        ...],
                         needs: list[Definition], scattered: bool = False) -> None:  # fmt: skip
     operands = (*operands, "i64 %m", f"i64 {left}", "i64 %k", "i1 %accumulate")
     if width > 1 or tile.lanes == 1:
@@ -96,7 +97,7 @@ def _call_masked_or_not(f: Function, tile: Tile, function: Definition, width: in
         f.call("void", f"@{function.name}", *operands)
 
 
-def masked_widths(f: Function, tile: Tile, left: str) -> dict[int, str]:
+def masked_widths(f: LLVMFunction, tile: Tile, left: str) -> dict[int, str]:
     """Write when the columns left are computed in a masked vector, and when in one of half as many lanes."""
     narrow, half = compare(f, "slt", left, tile.lanes), tile.lanes // 2
     if half < _LEAST_MASKED:
@@ -107,7 +108,7 @@ def masked_widths(f: Function, tile: Tile, left: str) -> dict[int, str]:
 
 @contextmanager
 def panel_loop(
-    f: Function, tile: Tile, start: str = "0", backwards: str | None = None
+    f: LLVMFunction, tile: Tile, start: str = "0", backwards: str | None = None
 ) -> Iterator[tuple[str, str, str]]:
     """Write a loop over the panels of %n columns: gives the first column, the vectors, and the columns left.
 
@@ -142,12 +143,12 @@ def panel_loop(
         yield j, vectors, minus(f, "%n", j)
 
 
-def widest_panels(f: Function, tile: Tile, columns: str) -> str:
+def widest_panels(f: LLVMFunction, tile: Tile, columns: str) -> str:
     """Write how many panels of so many columns have all vectors that a kernel holds: the first ones."""
     return _widest(f, tile, f.value(f"sdiv i64 {columns}, {tile.lanes}"))[0]
 
 
-def _widest(f: Function, tile: Tile, whole: str) -> tuple[str, str]:
+def _widest(f: LLVMFunction, tile: Tile, whole: str) -> tuple[str, str]:
     """Write how many panels of so many vectors have all that a kernel holds, and whether one gave a vector away."""
     if tile.vectors == 1:
         return whole, "false"
@@ -156,7 +157,7 @@ def _widest(f: Function, tile: Tile, whole: str) -> tuple[str, str]:
     return minus(f, f.value(f"sdiv i64 {whole}, {tile.vectors}"), f.value(f"zext i1 {uneven} to i64")), uneven
 
 
-def _at_column(f: Function, tile: Tile, j: str, step: str, packed: str | None) -> tuple[str, ...]:
+def _at_column(f: LLVMFunction, tile: Tile, j: str, step: str, packed: str | None) -> tuple[str, ...]:
     """Write the kernel's operands up to the strides of C for the panel that begins at column j."""
     bytes_along = times(f, j, tile.size)
     b_offset = bytes_along
@@ -171,7 +172,7 @@ def _at_column(f: Function, tile: Tile, j: str, step: str, packed: str | None) -
 def _rows(tile: Tile, width: int, scattered: bool = False) -> Definition:
     """Return the function that runs the kernels of one width (0: one masked vector) down the rows."""
     name = f"dy2st.gemm.{tile.dtype}.{'scattered.' if scattered else ''}rows.{width or f'masked{tile.lanes}'}"
-    f = Function(name, SCATTERED if scattered else KERNEL_PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, SCATTERED if scattered else KERNEL_PARAMETERS, linkage="internal", also="noinline nounwind")
     few_rows = tile.few_rows if width == tile.vectors else 1  # narrow products are cheap anyhow
     kernels = {
         rows: micro_kernel(tile, rows, width or 1, masked=width == 0, scattered=scattered)

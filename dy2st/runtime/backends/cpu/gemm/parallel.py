@@ -17,7 +17,7 @@ from dy2st.runtime.backends.cpu.gemm.panels import BLOCK_ROWS, WIDE, panels
 from dy2st.runtime.backends.cpu.gemm.panels import PARAMETERS as PANELS
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import Integer, all_of, compare, minus, most, negation, plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -35,7 +35,7 @@ _FEW = 4
 def shared_panels(tile: Tile) -> Definition:
     """Return the function that does what `panels` does, of any number of rows, on as many threads as are worth it."""
     rows, columns = _range(tile), _columns(tile)
-    f = Function(f"dy2st.gemm.{tile.dtype}.shared", PARAMETERS, linkage="internal", also="nounwind")
+    f = LLVMFunction(f"dy2st.gemm.{tile.dtype}.shared", PARAMETERS, linkage="internal", also="nounwind")
     units = most(f, f.value(f"sdiv i64 %m, {tile.rows}"), 1)
     with f.when(compare(f, "slt", units, _FEW)):
         wide = _is_wide(f)
@@ -51,7 +51,7 @@ def shared_panels(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (rows, columns, of_rows, of_columns))
 
 
-def product_cost(f: Function, tile: Tile, m: Integer, n: str, k: str) -> str:
+def product_cost(f: LLVMFunction, tile: Tile, m: Integer, n: str, k: str) -> str:
     """Write how many picoseconds a product takes, roughly."""
     vectors = plus(f, f.value(f"sdiv i64 {n}, {tile.lanes}"), 1)
     return times(f, vectors, k, times(f, m, _STEP_COST))
@@ -61,7 +61,7 @@ def product_cost(f: Function, tile: Tile, m: Integer, n: str, k: str) -> str:
 def _range(tile: Tile) -> Definition:
     """Return the function that multiplies a range of the rows, in blocks that stay in cache."""
     by_panels = panels(tile)
-    f = Function(f"dy2st.gemm.{tile.dtype}.range", (*PARAMETERS, *RANGE), linkage="internal", also="nounwind")
+    f = LLVMFunction(f"dy2st.gemm.{tile.dtype}.range", (*PARAMETERS, *RANGE), linkage="internal", also="nounwind")
     all_rows = f.value(f"sdiv i64 %m, {tile.rows}")
     start, whole = times(f, "%from", tile.rows), times(f, "%to", tile.rows)
     last = compare(f, "sge", "%to", all_rows)
@@ -81,7 +81,9 @@ def _range(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (by_panels,))
 
 
-def _multiply(f: Function, tile: Tile, by_panels: Definition, rows: tuple[str, str], columns: tuple[str, str]) -> None:
+def _multiply(
+    f: LLVMFunction, tile: Tile, by_panels: Definition, rows: tuple[str, str], columns: tuple[str, str]
+) -> None:
     """Write a part of the product: so many rows from the first one on, columns from a panel's first to the last."""
     (row, count), (first, end) = rows, columns
     given = {register: f"{kind} {register}" for kind, register in PANELS}
@@ -95,18 +97,18 @@ def _multiply(f: Function, tile: Tile, by_panels: Definition, rows: tuple[str, s
     finished(f, (row, plus(f, row, count)), (plus(f, first, "%column"), plus(f, end, "%column")))
 
 
-def _is_wide(f: Function) -> str:
+def _is_wide(f: LLVMFunction) -> str:
     """Write whether the columns that may be told apart are those of the kernel for one row, not those of a panel."""
     return all_of(f, compare(f, "eq", "%m", 1), negation(f, "%packed"))
 
 
-def _whole(f: Function, tile: Tile, wide: str, columns: str) -> str:
+def _whole(f: LLVMFunction, tile: Tile, wide: str, columns: str) -> str:
     """Write how many such groups there are in so many columns; dividing by what only the run knows takes long."""
     of_row, of_panel = (f.value(f"sdiv i64 {columns}, {n * tile.lanes}") for n in (WIDE, tile.vectors))
     return f.value(f"select i1 {wide}, i64 {of_row}, i64 {of_panel}")
 
 
-def _between(f: Function, width: Integer, whole: str) -> tuple[str, str]:
+def _between(f: LLVMFunction, width: Integer, whole: str) -> tuple[str, str]:
     """Write the first column and the end of a range of groups so wide; the last whole one has what is left over."""
     first = times(f, "%from", width)
     last = compare(f, "sge", "%to", whole)
@@ -117,7 +119,7 @@ def _between(f: Function, width: Integer, whole: str) -> tuple[str, str]:
 def _columns(tile: Tile) -> Definition:
     """Return the function that multiplies all rows with a range of the columns."""
     by_panels = panels(tile)
-    f = Function(f"dy2st.gemm.{tile.dtype}.columns", (*PARAMETERS, *RANGE), linkage="internal", also="nounwind")
+    f = LLVMFunction(f"dy2st.gemm.{tile.dtype}.columns", (*PARAMETERS, *RANGE), linkage="internal", also="nounwind")
     wide = _is_wide(f)
     width = f.value(f"select i1 {wide}, i64 {WIDE * tile.lanes}, i64 {tile.vectors * tile.lanes}")
     _multiply(f, tile, by_panels, ("0", "%m"), _between(f, width, _whole(f, tile, wide, "%n")))
@@ -129,7 +131,7 @@ def _columns(tile: Tile) -> Definition:
 def shared_packing(tile: Tile, transposed: bool) -> Definition:
     """Return the function that packs as `packing` does, on as many threads as are worth it."""
     body, width = _packed_panels(tile, transposed), tile.vectors * tile.lanes
-    f = Function(f"dy2st.gemm.{tile.dtype}.pack.{'nt'[transposed]}.shared", PACKING, linkage="internal",
+    f = LLVMFunction(f"dy2st.gemm.{tile.dtype}.pack.{'nt'[transposed]}.shared", PACKING, linkage="internal",
                  also="nounwind")  # fmt: skip
     units = most(f, f.value(f"sdiv i64 %n, {width}"), 1)
     part = forked(f, body.name, PACKING, units, times(f, "%k", width * tile.size * _PACKED_BYTE))
@@ -141,7 +143,7 @@ def shared_packing(tile: Tile, transposed: bool) -> Definition:
 def _packed_panels(tile: Tile, transposed: bool) -> Definition:
     """Return the function that packs a range of the panels; the last one of B has what columns are left over."""
     pack, width = packing(tile, transposed), tile.vectors * tile.lanes
-    f = Function(f"{pack.name}.panels", (*PACKING, *RANGE), linkage="internal", also="nounwind")
+    f = LLVMFunction(f"{pack.name}.panels", (*PACKING, *RANGE), linkage="internal", also="nounwind")
     first, stop = _between(f, width, f.value(f"sdiv i64 %n, {width}"))
     column = "%b_row" if transposed else tile.size
     given = {register: f"{kind} {register}" for kind, register in PACKING}

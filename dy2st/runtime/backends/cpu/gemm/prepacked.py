@@ -17,7 +17,7 @@ from dy2st.runtime.backends.cpu.gemm.gemv import packed_row
 from dy2st.runtime.backends.cpu.gemm.parallel import shared_packing, shared_panels
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile, tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, any_of, compare, least, minus, plus, rounded_up, times
 
 _PACKING = (("ptr", "%b"), ("i64", "%ldb"), ("i64", "%n"), ("i64", "%k"), ("ptr", "%packed"))
@@ -27,7 +27,7 @@ _PRODUCT = (
 )  # fmt: skip
 
 
-def packed_elements(f: Function, lanes: int, n: str, k: str) -> str:
+def packed_elements(f: LLVMFunction, lanes: int, n: str, k: str) -> str:
     """Write how many elements a packed B of k x n has."""
     return times(f, rounded_up(f, n, lanes), k)
 
@@ -40,7 +40,7 @@ def packing_kernel(dtype: str, transpose_b: bool, target: Target) -> Definition:
     """
     t = tile(dtype, target)
     pack = shared_packing(t, transpose_b)
-    f = Function(f"dy2st.gemm.{dtype}.pack_b.{'t' if transpose_b else 'n'}", _PACKING, linkage="internal",
+    f = LLVMFunction(f"dy2st.gemm.{dtype}.pack_b.{'t' if transpose_b else 'n'}", _PACKING, linkage="internal",
                  also="nounwind")  # fmt: skip
     row = times(f, "%ldb", t.size)
     with _blocks(f, t) as (p, steps, packed):
@@ -59,7 +59,7 @@ def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
     """
     t = tile(dtype, target)
     by_panels = shared_panels(t)
-    f = Function(f"dy2st.gemm.{dtype}.packed.{'t' if transpose_a else 'n'}", _PRODUCT, linkage="internal",
+    f = LLVMFunction(f"dy2st.gemm.{dtype}.packed.{'t' if transpose_a else 'n'}", _PRODUCT, linkage="internal",
                  also="nounwind")  # fmt: skip
     row, c_row = times(f, "%lda", t.size), times(f, "%ldc", t.size)
     a_row, a_step = (str(t.size), row) if transpose_a else (row, str(t.size))
@@ -89,7 +89,7 @@ def packed_kernel(dtype: str, transpose_a: bool, target: Target) -> Definition:
 
 
 @contextmanager
-def _blocks(f: Function, t: Tile) -> Iterator[tuple[str, str, str]]:
+def _blocks(f: LLVMFunction, t: Tile) -> Iterator[tuple[str, str, str]]:
     """Write a loop over the blocks of B: gives the first row, how many there are, and where they stand packed."""
     with f.loop("%k", step=t.depth) as p:
         before = times(f, packed_elements(f, t.lanes, "%n", p), t.size)

@@ -14,16 +14,16 @@ from typing import cast
 
 from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.backends.cpu.emitter.buffer_donation import claim
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
 from dy2st.runtime.backends.cpu.fusion.epilogues import Epilogue
-from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Joint
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import HorizontalGroup
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.kernel_calls.epilogue_calls import run_epilogue
-from dy2st.runtime.backends.cpu.kernel_calls.group_calls import Run, call_kernel, prepared, results, run_group
+from dy2st.runtime.backends.cpu.kernel_calls.group_calls import KernelCall, call_kernel, prepared, results, run_group
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, most
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, element_kind
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor, element_kind
 from dy2st.runtime.backends.cpu.loop_nests.entry_points import kernel_of_blocks, kernel_of_ranges, kernel_of_totals
 from dy2st.runtime.backends.cpu.loop_nests.parallel_schedule import MOST_BLOCKS, RANGE_UNIT, element_cost, known_blocks
 from dy2st.runtime.backends.cpu.loop_nests.schedule import lanes_of, layout
@@ -38,19 +38,22 @@ _ENTRY = 24
 
 
 def run_groups(
-    w: Writer, step: Group | Joint | Epilogue, operands: list[Components], into: Mapping[Value, Strided] | None = None
+    w: FunctionEmitter,
+    step: FusedGroup | HorizontalGroup | Epilogue,
+    operands: list[Components],
+    into: Mapping[Value, StridedTensor] | None = None,
 ) -> Sequence[Components]:
     """Write the run of a group, of several that were put together, or of one with a product."""
     if isinstance(step, Epilogue):
         return run_epilogue(w, step, operands)
-    if isinstance(step, Joint):
+    if isinstance(step, HorizontalGroup):
         return _run_joint(w, step, operands)
     if w.overwritten.keys().isdisjoint(step.results):
         return run_group(w, step, operands, into)
-    return _run_joint(w, Joint([step]), operands)
+    return _run_joint(w, HorizontalGroup([step]), operands)
 
 
-def _run_joint(w: Writer, joint: Joint, operands: list[Components]) -> Sequence[Components]:
+def _run_joint(w: FunctionEmitter, joint: HorizontalGroup, operands: list[Components]) -> Sequence[Components]:
     """Write the run of nests that were put together: as one job where that is worth it, else one after the other.
 
     One that reads or writes with gaps runs by itself, row by row. Those that overwrite arguments run behind all others,
@@ -59,7 +62,8 @@ def _run_joint(w: Writer, joint: Joint, operands: list[Components]) -> Sequence[
     given = dict(zip(joint.operands, operands, strict=True))
     dense = [
         group for group in joint.groups
-        if w.joins.keys().isdisjoint(group.results) and not any(isinstance(given[v], Strided) for v in group.operands)
+        if w.joins.keys().isdisjoint(group.results) and not any(isinstance(given[v],
+        StridedTensor) for v in group.operands)
     ]  # fmt: skip
     costs = [_cost(w, group) for group in dense]
     overwrites = not w.overwritten.keys().isdisjoint(v for group in dense for v in group.results)
@@ -67,8 +71,8 @@ def _run_joint(w: Writer, joint: Joint, operands: list[Components]) -> Sequence[
     ready_first = dense if is_one or overwrites else []
     readers = Counter(v for group in joint.groups for v in group.operands)
     dying, left = w.dying, set[Value]()
-    runs: dict[Group, Run] = {}
-    made: dict[Group, Sequence[Components]] = {}
+    runs: dict[FusedGroup, KernelCall] = {}
+    made: dict[FusedGroup, Sequence[Components]] = {}
     for group in sorted(joint.groups, key=lambda g: g in ready_first):
         mine = [given[v] for v in group.operands]
         w.hold({v for v in group.operands if v in dying and readers[v] == 1})  # another nest may still read it
@@ -90,13 +94,13 @@ def _run_joint(w: Writer, joint: Joint, operands: list[Components]) -> Sequence[
     return [components for group in joint.groups for components in made[group]]
 
 
-def _cost(w: Writer, group: Group) -> int:
+def _cost(w: FunctionEmitter, group: FusedGroup) -> int:
     """Return how many picoseconds a nest takes, roughly."""
     made = layout(group)
     return math.prod(cast("tuple[int, ...]", group.space)) * element_cost(made, lanes_of(made, w.unit.target))
 
 
-def _share(w: Writer, runs: Sequence[Run], costs: Sequence[int], parallel: Definition) -> None:
+def _share(w: FunctionEmitter, runs: Sequence[KernelCall], costs: Sequence[int], parallel: Definition) -> None:
     """Write the table, and the job of what stands in it."""
     f, units, where = w.f, 0, (w.unit.kernels, w.unit.target)
     table = f.slot("i64", _ENTRY // 8 * len(runs))
@@ -127,12 +131,12 @@ def _share(w: Writer, runs: Sequence[Run], costs: Sequence[int], parallel: Defin
         f.call("void", f"@{function}", *arguments)
 
 
-def _lines(module: Module) -> str:
+def _lines(module: LLVMModule) -> str:
     """Write the function that runs a range of units: of each nest, those that are in it."""
     name = "dy2st.joint"
     if name in module:
         return name
-    f = Function(name, [("ptr", "%table"), *RANGE], also="nounwind")
+    f = LLVMFunction(name, [("ptr", "%table"), *RANGE], also="nounwind")
     line, start = f.slot("ptr"), f.slot("i64")
     f.store("ptr", "%table", line)
     f.store("i64", "0", start)

@@ -11,8 +11,8 @@ from dy2st.ops.shape.random import RandomInt
 from dy2st.ops.shape.shape import Broadcast
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.emitter.buffer_donation import room_in_place
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.kernel_calls.gather_calls import (
     check_places,
     extents_of_tables,
@@ -23,7 +23,7 @@ from dy2st.runtime.backends.cpu.kernel_calls.transpose_copies import is_turned, 
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
     Components,
-    Strided,
+    StridedTensor,
     element_kind,
     in_register,
     is_small,
@@ -31,9 +31,9 @@ from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
 )
 from dy2st.runtime.backends.cpu.loop_nests.entry_points import kernel
 from dy2st.runtime.backends.cpu.loop_nests.parallel_schedule import LONGEST_COLUMNS, MOST_COLUMN_BLOCKS
-from dy2st.runtime.backends.cpu.loop_nests.schedule import Layout, layout
+from dy2st.runtime.backends.cpu.loop_nests.schedule import NestLayout, layout
 from dy2st.runtime.backends.cpu.loop_nests.scratch import column_rooms, needs_rooms, room_length
-from dy2st.runtime.backends.cpu.ops.indexing.concat import places_in_joins
+from dy2st.runtime.backends.cpu.ops.indexing.concat import positions_in_concat
 from dy2st.runtime.backends.cpu.ops.tensors import (
     allocate,
     allocate_unless_reused,
@@ -46,10 +46,10 @@ from dy2st.runtime.backends.cpu.vector_ops.random import numbers_of, probabiliti
 
 
 @record
-class Run:
+class KernelCall:
     """A nest that is ready to run: its plan, what its kernel takes, and what is to be let go of behind it."""
 
-    made: Layout
+    made: NestLayout
     arguments: list[str]
     rooms: dict[Value, Components]
     """Where the results stand."""
@@ -58,7 +58,7 @@ class Run:
 
 
 def run_group(
-    w: Writer, group: Group, operands: list[Components], into: Mapping[Value, Strided] | None = None
+    w: FunctionEmitter, group: FusedGroup, operands: list[Components], into: Mapping[Value, StridedTensor] | None = None
 ) -> Sequence[Components]:
     """Write the run of a group; results that `into` names are written to the memory that it has for them."""
     if not into and [o.op.name for o in group.members] == ["detach"]:
@@ -70,30 +70,32 @@ def run_group(
     return results(w, run)
 
 
-def call_kernel(w: Writer, run: Run) -> None:
+def call_kernel(w: FunctionEmitter, run: KernelCall) -> None:
     """Write a call of the kernel of a group."""
     w.f.call("void", f"@{kernel(w.unit.kernels, w.unit.target, run.made)}", *run.arguments)
 
 
-def prepared(w: Writer, group: Group, operands: list[Components], into: Mapping[Value, Strided] | None = None) -> Run:
+def prepared(
+    w: FunctionEmitter, group: FusedGroup, operands: list[Components], into: Mapping[Value, StridedTensor] | None = None
+) -> KernelCall:
     """Write the checks of a group's extents and the rooms for its results."""
     into = into or {}
     given = {v: w.on_stack(c) for v, c in zip(group.operands, operands, strict=True)}
-    apart = [*into, *(v for v in group.results if v in w.joins), *(c for c in operands if isinstance(c, Strided))]
+    apart = [*into, *(v for v in group.results if v in w.joins), *(c for c in operands if isinstance(c, StridedTensor))]
     if group.outer is None and apart:
         group.outer = len(group.space) - 1  # a row along one axis can be read and written with gaps
     made = layout(group)
     after: list[str] = []
-    whole = [v for v in group.operands if not isinstance(given[v], Strided) and not is_small(v.type)]
+    whole = [v for v in group.operands if not isinstance(given[v], StridedTensor) and not is_small(v.type)]
     for value, components in list(given.items()):
-        if isinstance(components, Strided):
+        if isinstance(components, StridedTensor):
             given[value] = _read_as_it_is(w, made, value, components, after)
     extents = _extents(w, group, given)
     _check_bounds(w, group, given)
     made.tables.update(check_places(w, group, given))
     if any(o.op.monoid in ("max", "min") and not isinstance(o.op, Top) for o in group.members):
         w.demand(w.f.value(f"icmp ne i64 {product(w, extents)}, 0"))
-    into = {**into, **places_in_joins(w, group, extents)}
+    into = {**into, **positions_in_concat(w, group, extents)}
     made.strides.update((v, room.strides) for v, room in into.items())
     rooms = {v: into.get(v) or _room(w, made, v, extents, given, whole, after) for v in group.results}
     threads, scratch = _scratch(w, made, extents)
@@ -108,17 +110,17 @@ def prepared(w: Writer, group: Group, operands: list[Components], into: Mapping[
         *(f"i64 {n}" for n in threads),
         *(f"ptr {room[1]}" for room in blocks),
     ]  # fmt: skip
-    return Run(made, arguments, rooms, [*after, *(room[0] for room in (*scratch, *blocks))])
+    return KernelCall(made, arguments, rooms, [*after, *(room[0] for room in (*scratch, *blocks))])
 
 
-def results(w: Writer, run: Run) -> list[Components]:
+def results(w: FunctionEmitter, run: KernelCall) -> list[Components]:
     """Write what follows the kernel of a group; return its results."""
     for block in run.after:
         w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
     return [_result(w, v, run.rooms[v]) for v in run.made.group.results]
 
 
-def _scratch(w: Writer, made: Layout, extents: list[str]) -> tuple[list[str], list[Components]]:
+def _scratch(w: FunctionEmitter, made: NestLayout, extents: list[str]) -> tuple[list[str], list[Components]]:
     """Return memory for rows that are kept; and for how many threads it is, where each needs its own."""
     row = extents[made.outer :]
     if not needs_rooms(made, w.unit.target):
@@ -128,7 +130,7 @@ def _scratch(w: Writer, made: Layout, extents: list[str]) -> tuple[list[str], li
     return [threads], [allocate(w, tensor_type(v).dtype, [threads, apart]) for v in made.kept]
 
 
-def _column_rooms(w: Writer, made: Layout, extents: list[str]) -> list[Components]:
+def _column_rooms(w: FunctionEmitter, made: NestLayout, extents: list[str]) -> list[Components]:
     """Return memory for what reductions over rows are by blocks of rows."""
     found = column_rooms(made, w.unit.target)
     if not found:
@@ -137,7 +139,9 @@ def _column_rooms(w: Writer, made: Layout, extents: list[str]) -> list[Component
     return [allocate(w, tensor_type(v).dtype, [str(MOST_COLUMN_BLOCKS), length]) for v in found]
 
 
-def _read_as_it_is(w: Writer, made: Layout, value: Value, components: Strided, after: list[str]) -> Components:
+def _read_as_it_is(
+    w: FunctionEmitter, made: NestLayout, value: Value, components: StridedTensor, after: list[str]
+) -> Components:
     """Let the kernel read a tensor with gaps where its rows lie along one axis; else copy it first."""
     group = made.group
     along = [a for a in group.maps.get(value, ()) if a is not None and a >= made.outer and group.space[a] != 1]
@@ -153,7 +157,7 @@ def _read_as_it_is(w: Writer, made: Layout, value: Value, components: Strided, a
     return copied
 
 
-def _extents(w: Writer, group: Group, given: dict[Value, Components]) -> list[str]:
+def _extents(w: FunctionEmitter, group: FusedGroup, given: dict[Value, Components]) -> list[str]:
     """Return the extents of the space, and write checks that all operands have them."""
     found: dict[int, str] = {i: str(e) for i, e in enumerate(group.space) if isinstance(e, int)}
     checks: list[tuple[str, str]] = []
@@ -204,7 +208,7 @@ def _said(operation: Operation) -> tuple[Sequence[int | None], Iterator[Value]]:
     return (), iter(())
 
 
-def _check_bounds(w: Writer, group: Group, given: dict[Value, Components]) -> None:
+def _check_bounds(w: FunctionEmitter, group: FusedGroup, given: dict[Value, Components]) -> None:
     """Write that the bounds of random integers hold some: else `eval` says so."""
     for operation in group.members:
         if isinstance(operation.op, RandomInt):
@@ -213,7 +217,8 @@ def _check_bounds(w: Writer, group: Group, given: dict[Value, Components]) -> No
 
 
 def _room(
-    w: Writer, made: Layout, value: Value, extents: list[str], given: dict[Value, Components], whole: list[Value],
+    w: FunctionEmitter, made: NestLayout, value: Value, extents: list[str], given: dict[Value, Components],
+    whole: list[Value],
     after: list[str],
 ) -> Components:  # fmt: skip
     """Return where a result is to stand: on the stack, in the memory of an operand that ends here, or in new memory.
@@ -238,8 +243,8 @@ def _room(
     return place
 
 
-def _ends_as(made: Layout, value: Value, operand: Value) -> bool:
-    """Say whether a result may stand where an operand stands: same places, each read no later than written."""
+def _ends_as(made: NestLayout, value: Value, operand: Value) -> bool:
+    """Return whether a result may stand where an operand stands: same places, each read no later than written."""
     group = made.group
     if operand not in group.maps or operand in made.strides or in_register(operand.type) or value in group.columns:
         return False
@@ -249,6 +254,6 @@ def _ends_as(made: Layout, value: Value, operand: Value) -> bool:
     return same and (made.is_row(value) or made.reads.get(operand, made.sweeps) <= made.at[value])
 
 
-def _result(w: Writer, value: Value, room: Components) -> Components:
+def _result(w: FunctionEmitter, value: Value, room: Components) -> Components:
     t = tensor_type(value)
     return (load_element(w.f, t.dtype, room[1]),) if in_register(t) else room

@@ -6,11 +6,11 @@ Read element by element along its new rows, such a tensor costs a line of the ca
 from __future__ import annotations
 
 from dy2st.ir.program import Value, tensor_type
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
 from dy2st.runtime.backends.cpu.emitter.shared_routines import split_routine
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import least, plus, rounded_down, times
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, is_native
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor, is_native
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, extents, product
 
 _WIDEST = 16
@@ -22,14 +22,14 @@ _COST = _BLOCK * 300
 
 
 def is_turned(components: Components) -> bool:
-    """Say whether the elements of a tensor lie side by side along another axis than the last one."""
-    return isinstance(components, Strided) and not components.strides[-1].isdigit() and "1" in components.strides
+    """Return whether the elements of a tensor lie side by side along another axis than the last one."""
+    return isinstance(components, StridedTensor) and not components.strides[-1].isdigit() and "1" in components.strides
 
 
-def turned_copy(w: Writer, value: Value, components: Components) -> Components | None:
+def turned_copy(w: FunctionEmitter, value: Value, components: Components) -> Components | None:
     """Write a copy without gaps of a tensor that `is_turned`; None for any other."""
     t, f = tensor_type(value), w.f
-    if not isinstance(components, Strided) or not is_turned(components) or not is_native(t.dtype):
+    if not isinstance(components, StridedTensor) or not is_turned(components) or not is_native(t.dtype):
         return None
     shape, side = extents(value, components), components.strides.index("1")
     made = allocate(w, t.dtype, shape)
@@ -52,7 +52,7 @@ def turned_copy(w: Writer, value: Value, components: Components) -> Components |
     return made
 
 
-def _side(w: Writer, size: int) -> int:
+def _side(w: FunctionEmitter, size: int) -> int:
     lanes = w.unit.target.lanes(size)
     return min(lanes, _WIDEST) if lanes >= 4 else 1
 
@@ -62,11 +62,11 @@ _PARAMETERS = [("ptr", "%into"), ("ptr", "%source"), ("i64", "%rows"), ("i64", "
 """`count` elements to each of `rows` rows that are `apart`; those of a row come from places `gap` apart."""
 
 
-def _units(f: Function) -> tuple[str, str]:
+def _units(f: LLVMFunction) -> tuple[str, str]:
     return f.value(f"lshr i64 {plus(f, '%rows', _BLOCK - 1)}, {_BLOCK.bit_length() - 1}"), times(f, "%count", _COST)
 
 
-def _write(f: Function, bits: int, side: int) -> None:
+def _write(f: LLVMFunction, bits: int, side: int) -> None:
     """Write a range of blocks of rows: blocks of whole squares, then what is left of rows and columns, one by one."""
     kind = f"i{bits}"
     start, stop = times(f, "%from", _BLOCK), least(f, times(f, "%to", _BLOCK), "%rows")
@@ -82,12 +82,12 @@ def _write(f: Function, bits: int, side: int) -> None:
         _one(f, kind, i, j)
 
 
-def _one(f: Function, kind: str, i: str, j: str) -> None:
+def _one(f: LLVMFunction, kind: str, i: str, j: str) -> None:
     source = f.offset("%source", plus(f, i, times(f, j, "%gap")), kind)
     f.store(kind, f.load(kind, source), f.offset("%into", plus(f, times(f, i, "%apart"), j), kind))
 
 
-def _square(f: Function, kind: str, side: int, i: str, j: str) -> None:
+def _square(f: LLVMFunction, kind: str, side: int, i: str, j: str) -> None:
     """Write one square: element (j, i) of the source becomes element (i, j)."""
     vector, align = f"<{side} x {kind}>", int(kind[1:]) // 8
     places = (f.offset("%source", plus(f, i, times(f, plus(f, j, k), "%gap")), kind) for k in range(side))
@@ -97,7 +97,7 @@ def _square(f: Function, kind: str, side: int, i: str, j: str) -> None:
         f.do(f"store {vector} {line}, ptr {to}, align {align}")
 
 
-def _turned(f: Function, vector: str, lines: list[str]) -> list[str]:
+def _turned(f: LLVMFunction, vector: str, lines: list[str]) -> list[str]:
     """Write the lines of a square from its columns: halves are swapped, then their halves, ..."""
     side = len(lines)
     half = side // 2

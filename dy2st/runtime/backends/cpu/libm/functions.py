@@ -9,8 +9,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from dy2st.ir.opdef import REGISTRY
-from dy2st.runtime.backends.cpu.libm.core.double_double_emitter import WideEmitter
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.double_double_emitter import DoubleDoubleEmitter
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.libm.core.registry import EXACT, FORMULAS, Formula
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 
@@ -57,7 +57,7 @@ def function(name: str, dtype: str, lanes: int) -> Definition:
     >>> inverse_root.name
     'dy2st.rsqrt.f32.4'
     """
-    e, made = Emitter(lanes), _formula(name)
+    e, made = FormulaEmitter(lanes), _formula(name)
     return _finished(e, f"dy2st.{made.__name__}.{dtype}.{lanes}", dtype, _operands(e, made, dtype), made)
 
 
@@ -71,25 +71,27 @@ def strict_function(name: str, dtype: str, lanes: int) -> Definition:
     made = _formula(name)
     symbol = f"dy2st.strict.{made.__name__}.{dtype}.{lanes}"
     if made.__name__ in EXACT:
-        e = Emitter(lanes)
+        e = FormulaEmitter(lanes)
         return _finished(e, symbol, dtype, _operands(e, made, dtype), made)
     if dtype == "f64":
-        wide = WideEmitter(lanes)
+        wide = DoubleDoubleEmitter(lanes)
         operands = _operands(wide, made, dtype)
         return _finished(wide, symbol, dtype, operands, lambda e, *x: wide.rounded(made(e, *x)))
-    e = Emitter(lanes)
+    e = FormulaEmitter(lanes)
     operands = _operands(e, made, dtype)
     return _finished(
         e, symbol, dtype, operands, lambda e, *x: e.convert(made(e, *(e.convert(v, "f64") for v in x)), "f32")
     )
 
 
-def _operands(e: Emitter, made: Formula, dtype: str) -> list[Lanes]:
+def _operands(e: FormulaEmitter, made: Formula, dtype: str) -> list[VectorValue]:
     names = list(inspect.signature(made).parameters)[1:]  # the first is the emitter
-    return [Lanes(e, dtype, f"%{x}") for x in names]
+    return [VectorValue(e, dtype, f"%{x}") for x in names]
 
 
-def _finished(e: Emitter, symbol: str, dtype: str, operands: Sequence[Lanes], formula: Formula) -> Definition:
+def _finished(
+    e: FormulaEmitter, symbol: str, dtype: str, operands: Sequence[VectorValue], formula: Formula
+) -> Definition:
     result, t = formula(e, *operands), e.type(dtype)
     arguments = ", ".join(f"{t} {x.text}" for x in operands)
     head = f"define internal {t} @{symbol}({arguments}) alwaysinline nounwind {{"

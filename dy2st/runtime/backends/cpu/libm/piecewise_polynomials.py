@@ -24,8 +24,8 @@ from collections.abc import Callable, Sequence
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.libm.core import piecewise_coefficients as by_name
 from dy2st.runtime.backends.cpu.libm.core.coefficients import LOG_2_F32
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes, literal
-from dy2st.runtime.backends.cpu.libm.core.float_bits import form
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue, literal
+from dy2st.runtime.backends.cpu.libm.core.float_bits import float_format
 from dy2st.runtime.backends.cpu.libm.core.ldexp import scaled_with_avx512
 from dy2st.runtime.backends.cpu.libm.core.vectors import Parts, by_vectors
 from dy2st.runtime.backends.cpu.libm.formulas.exp import LARGEST_ARGUMENT, LEAST_ARGUMENT
@@ -39,7 +39,7 @@ _PICK = "llvm.x86.avx512.permvar.sf.512"
 
 
 @record(frozen=True)
-class Width:
+class EvenPieces:
     """Pieces of one width, the first about 0."""
 
     width: float
@@ -49,9 +49,11 @@ class Width:
         """What |x| is to be below."""
         return LAST * self.width
 
-    def cut(self, e: Emitter, a: Lanes) -> tuple[Lanes, Callable[[Parts, Parts], Parts], Lanes]:
+    def cut(
+        self, e: FormulaEmitter, a: VectorValue
+    ) -> tuple[VectorValue, Callable[[Parts, Parts], Parts], VectorValue]:
         """Write numbers whose last bits are those of the pieces of a >= 0, and the distances from their middles."""
-        shifter = form("f32").shifter
+        shifter = float_format("f32").shifter
         if math.frexp(self.width)[0] == 0.5:  # additions are left to the parts of the CPU that do not multiply
             shifted = a + shifter * self.width
             return e.bits(shifted), _as_they_are, a - (shifted - shifter * self.width)
@@ -60,7 +62,7 @@ class Width:
 
 
 @record(frozen=True)
-class Spread:
+class BitPieces:
     """Pieces whose numbers are bits of y = start + sign |x|: `places` of them come behind."""
 
     start: float
@@ -70,7 +72,9 @@ class Spread:
     """What |x| is to be below."""
     middles: tuple[float, ...]
 
-    def cut(self, e: Emitter, a: Lanes) -> tuple[Lanes, Callable[[Parts, Parts], Parts], Lanes]:
+    def cut(
+        self, e: FormulaEmitter, a: VectorValue
+    ) -> tuple[VectorValue, Callable[[Parts, Parts], Parts], VectorValue]:
         """Write numbers whose last bits are those of the pieces of a >= 0, and a, from which the middles go."""
         y = self.start + a if self.sign > 0 else self.start - a
 
@@ -85,10 +89,10 @@ def _as_they_are(pieces: Parts, distances: Parts) -> Parts:
 
 
 @record(frozen=True)
-class Table:
+class PolynomialTable:
     """The polynomials of the pieces: for each power from the lowest up, the coefficients of all pieces."""
 
-    cut: Width | Spread
+    cut: EvenPieces | BitPieces
     columns: tuple[tuple[float, ...], ...]
 
     @property
@@ -97,31 +101,31 @@ class Table:
         return self.cut.end
 
 
-_NORMAL_TAIL = Table(Spread(*by_name.NORMAL_TAIL_CUT, by_name.NORMAL_TAIL_MIDDLES), by_name.NORMAL_TAIL)
-_CUBIC_TAIL = Table(Spread(*by_name.CUBIC_TAIL_CUT, by_name.CUBIC_TAIL_MIDDLES), by_name.CUBIC_TAIL)
-_LOGISTIC_TAIL = Table(Width(by_name.LOGISTIC_TAIL_WIDTH), by_name.LOGISTIC_TAIL)
-_SOFTPLUS_TAIL = Table(Width(by_name.SOFTPLUS_TAIL_WIDTH), by_name.SOFTPLUS_TAIL)
-_TANH = Table(Spread(*by_name.TANH_CUT, by_name.TANH_MIDDLES), by_name.TANH)
-_ERF = Table(Width(by_name.ERF_WIDTH), by_name.ERF)
+_NORMAL_TAIL = PolynomialTable(BitPieces(*by_name.NORMAL_TAIL_CUT, by_name.NORMAL_TAIL_MIDDLES), by_name.NORMAL_TAIL)
+_CUBIC_TAIL = PolynomialTable(BitPieces(*by_name.CUBIC_TAIL_CUT, by_name.CUBIC_TAIL_MIDDLES), by_name.CUBIC_TAIL)
+_LOGISTIC_TAIL = PolynomialTable(EvenPieces(by_name.LOGISTIC_TAIL_WIDTH), by_name.LOGISTIC_TAIL)
+_SOFTPLUS_TAIL = PolynomialTable(EvenPieces(by_name.SOFTPLUS_TAIL_WIDTH), by_name.SOFTPLUS_TAIL)
+_TANH = PolynomialTable(BitPieces(*by_name.TANH_CUT, by_name.TANH_MIDDLES), by_name.TANH)
+_ERF = PolynomialTable(EvenPieces(by_name.ERF_WIDTH), by_name.ERF)
 
 
-def _linear_unit(e: Emitter, x: Lanes, tail: Lanes) -> Lanes:
+def _linear_unit(e: FormulaEmitter, x: VectorValue, tail: VectorValue) -> VectorValue:
     return e.fma(-e.abs(x), tail, e.largest(x, 0.0))
 
 
-def _sigmoid(e: Emitter, x: Lanes, tail: Lanes) -> Lanes:
+def _sigmoid(e: FormulaEmitter, x: VectorValue, tail: VectorValue) -> VectorValue:
     return e.select(x < 0.0, tail, 1.0 - tail)
 
 
-def _softplus(e: Emitter, x: Lanes, tail: Lanes) -> Lanes:
+def _softplus(e: FormulaEmitter, x: VectorValue, tail: VectorValue) -> VectorValue:
     return e.largest(x, 0.0) + tail
 
 
-def _log_sigmoid(e: Emitter, x: Lanes, tail: Lanes) -> Lanes:
+def _log_sigmoid(e: FormulaEmitter, x: VectorValue, tail: VectorValue) -> VectorValue:
     return e.smallest(x, 0.0) - tail
 
 
-_BY_TAILS: dict[str, tuple[Table, Callable[[Emitter, Lanes, Lanes], Lanes]]] = {
+_BY_TAILS: dict[str, tuple[PolynomialTable, Callable[[FormulaEmitter, VectorValue, VectorValue], VectorValue]]] = {
     "gelu": (_NORMAL_TAIL, _linear_unit),
     "gelu_tanh": (_CUBIC_TAIL, _linear_unit),
     "silu": (_LOGISTIC_TAIL, _linear_unit),
@@ -129,7 +133,7 @@ _BY_TAILS: dict[str, tuple[Table, Callable[[Emitter, Lanes, Lanes], Lanes]]] = {
     "softplus": (_SOFTPLUS_TAIL, _softplus),
     "log_sigmoid": (_SOFTPLUS_TAIL, _log_sigmoid),
 }
-_ODD: dict[str, Table] = {"tanh": _TANH, "erf": _ERF}
+_ODD: dict[str, PolynomialTable] = {"tanh": _TANH, "erf": _ERF}
 BY_PIECES = ("exp", *_BY_TAILS, *_ODD)
 """The functions of which there are pieces."""
 
@@ -137,8 +141,8 @@ BY_PIECES = ("exp", *_BY_TAILS, *_ODD)
 @functools.cache
 def by_pieces(name: str, lanes: int) -> Definition:
     """Return the function `name` of float32, of any number of lanes, for a CPU with AVX-512."""
-    symbol, e = f"dy2st.{name}.f32.{lanes}", Emitter(lanes)
-    t, x = e.type("f32"), Lanes(e, "f32", "%x")
+    symbol, e = f"dy2st.{name}.f32.{lanes}", FormulaEmitter(lanes)
+    t, x = e.type("f32"), VectorValue(e, "f32", "%x")
     if lanes < PIECES:  # as in a whole vector
         whole = by_pieces(name, PIECES)
         result = by_vectors(e, PIECES, lambda parts: [e.call(whole, "f32", part) for part in parts], x)
@@ -155,9 +159,9 @@ def by_pieces(name: str, lanes: int) -> Definition:
     )
 
 
-def _exp(e: Emitter, x: Lanes) -> Lanes:
+def _exp(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write e**x."""
-    (log_2, log_2_rest), shifter = LOG_2_F32, form("f32").shifter / PIECES
+    (log_2, log_2_rest), shifter = LOG_2_F32, float_format("f32").shifter / PIECES
     x = e.smallest(e.largest(x, LEAST_ARGUMENT["f32"]), LARGEST_ARGUMENT["f32"])
     shifted = e.fma(x, 1 / math.log(2), shifter)  # its last bits are k
     n = shifted - shifter  # and k / 16, which the last instruction takes off
@@ -168,12 +172,12 @@ def _exp(e: Emitter, x: Lanes) -> Lanes:
     return e.call(scaled_with_avx512("f32", e.lanes), "f32", e.fma(power * r, growth, power), e.bits(shifted), n)
 
 
-def _by_tail(e: Emitter, x: Lanes, name: str) -> Lanes:
+def _by_tail(e: FormulaEmitter, x: VectorValue, name: str) -> VectorValue:
     """Write a function that a tail makes, and what every target has where |x| is beyond the pieces."""
     table, made = _BY_TAILS[name]
     a = e.abs(x)
 
-    def one(x: Lanes, size: Lanes, near: Lanes) -> Lanes:
+    def one(x: VectorValue, size: VectorValue, near: VectorValue) -> VectorValue:
         far, plain = size >= table.end, _everywhere(name, PIECES)
         return e.where_rare(far, [near], lambda near: [e.select(far, e.call(plain, "f32", x), near[0])])[0]
 
@@ -187,7 +191,7 @@ def _by_tail(e: Emitter, x: Lanes, name: str) -> Lanes:
     return by_vectors(e, PIECES, all_of_them, x, a, made(e, x, _value(e, a, table)))
 
 
-def _some_reach(e: Emitter, sizes: Parts, end: float) -> Lanes:
+def _some_reach(e: FormulaEmitter, sizes: Parts, end: float) -> VectorValue:
     """Write where the largest of numbers >= 0, lane by lane, is `end` or more; a NaN is more."""
     bits = [e.bits(size) for size in sizes]
     while len(bits) > 1:
@@ -202,7 +206,7 @@ def _everywhere(name: str, lanes: int) -> Definition:
     return called(Definition(symbol, plain.text.replace(f"@{plain.name}(", f"@{symbol}("), plain.needs))
 
 
-def _value(e: Emitter, a: Lanes, table: Table) -> Lanes:
+def _value(e: FormulaEmitter, a: VectorValue, table: PolynomialTable) -> VectorValue:
     """Write the polynomial of the piece of a >= 0."""
     numbers, distances_of, rest = table.cut.cut(e, a)
 
@@ -217,7 +221,7 @@ def _value(e: Emitter, a: Lanes, table: Table) -> Lanes:
     return by_vectors(e, PIECES, polynomial, numbers, rest)
 
 
-def _picked(e: Emitter, pieces: Parts, column: Sequence[float]) -> Parts:
+def _picked(e: FormulaEmitter, pieces: Parts, column: Sequence[float]) -> Parts:
     """Write the numbers of the column that the last four bits of each lane name."""
     t, numbers, places = e.type("f32"), _constant(tuple(column)), e.type("i32")
     e.needs |= {_PICK: Definition(_PICK, f"declare {t} @{_PICK}({t}, {places})"), numbers.name: numbers}

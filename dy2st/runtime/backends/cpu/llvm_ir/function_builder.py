@@ -27,7 +27,7 @@ MOST_WRITTEN_OUT = 32_000
 call takes 5% of a short function of the math library, and nothing beside a long one."""
 
 
-class Function:
+class LLVMFunction:
     """One LLVM function that is being written; registers are named, slots on the stack stand in its first block."""
 
     def __init__(
@@ -97,7 +97,7 @@ class Function:
         return self.value(text)
 
     def has_room(self, letters: int) -> bool:
-        """Say whether a function of so many letters is to be written out where it is called, and note that it is."""
+        """Return whether a function of so many letters is to be written out where it is called, and note that it is."""
         if self._written_out + letters > MOST_WRITTEN_OUT:
             return False
         self._written_out += letters
@@ -170,7 +170,7 @@ class Function:
         return "\n".join([self._head, "entry:", *self._slots, *self._lines, "}"])
 
 
-class Module:
+class LLVMModule:
     """Definitions of a module, each name once."""
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class Module:
         """Give a definition that is there another text; a function that calls itself is named before it is written."""
         self._texts[name] = text
 
-    def text(self, beside: Module | None = None) -> str:
+    def text(self, beside: LLVMModule | None = None) -> str:
         """Return the module as LLVM reads it; it may call what the module `beside` defines."""
         own = "\n\n".join(self._texts.values()) + "\n"
         if beside is None:

@@ -6,7 +6,7 @@ for the next run. That pays where the caches would not hold the result until it 
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare
 
 LARGE = 1 << 24
@@ -15,14 +15,14 @@ LEAST_VECTOR = 32
 """Narrower stores than that would fill a line too slowly."""
 
 
-def goes_past(f: Function, large: str, address: str, align: int, read: list[str]) -> str:
+def is_non_temporal(f: LLVMFunction, large: str, address: str, align: int, read: list[str]) -> str:
     """Write whether vectors of `align` bytes are written to `address` past the caches, where it is not what is read."""
     number = f.value(f"ptrtoint ptr {address} to i64")
     whole = compare(f, "eq", f.value(f"and i64 {number}, {align - 1}"), 0)
     return all_of(f, large, whole, *(f.value(f"icmp ne ptr {address}, {other}") for other in read))
 
 
-def fence(f: Function, large: str) -> None:
+def fence(f: LLVMFunction, large: str) -> None:
     """Write that stores past the caches have happened before what follows: they are not ordered by themselves."""
     with f.when(large, "fence"):
         f.do("fence seq_cst")

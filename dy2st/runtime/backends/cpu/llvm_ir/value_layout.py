@@ -40,21 +40,21 @@ MOST_REGISTERS = 16
 """How many elements a tensor has at most that stands in registers."""
 
 
-class Registers(tuple[str, ...]):
+class TensorInRegisters(tuple[str, ...]):
     """The components of a small tensor: its elements, in row-major order."""
 
     dtype: DType
     shape: tuple[int, ...]
 
     @staticmethod
-    def of(t: TensorType, components: Sequence[str]) -> Registers:
+    def of(t: TensorType, components: Sequence[str]) -> TensorInRegisters:
         """Return elements as a tensor of a type that knows its extents."""
-        made = Registers(components)
+        made = TensorInRegisters(components)
         made.dtype, made.shape = t.dtype, known_extents(t)
         return made
 
 
-class Strided(tuple[str, ...]):
+class StridedTensor(tuple[str, ...]):
     """The components of a tensor whose elements have gaps between them: a view that nobody has copied yet.
 
     Loop nests and some rules read it as it is; for all others the writer copies it first.
@@ -64,9 +64,9 @@ class Strided(tuple[str, ...]):
     """How many elements each axis is apart."""
 
     @staticmethod
-    def of(components: Components, strides: Sequence[str]) -> Strided:
+    def of(components: Components, strides: Sequence[str]) -> StridedTensor:
         """Return components with strides."""
-        made = Strided(components)
+        made = StridedTensor(components)
         made.strides = tuple(strides)
         return made
 
@@ -84,12 +84,12 @@ def function_name(name: str) -> str:
 
 
 def is_native(dtype: DType) -> bool:
-    """Say whether native code computes with elements of this type; others are only moved and handed to `eval`."""
+    """Return whether native code computes with elements of this type; others are only moved and handed to `eval`."""
     return dtype.name in _ELEMENT
 
 
 def in_nests(dtype: DType) -> bool:
-    """Say whether loop nests compute with elements of this type."""
+    """Return whether loop nests compute with elements of this type."""
     return is_native(dtype) or dtype is float16
 
 
@@ -104,12 +104,12 @@ def memory_kind(dtype: DType) -> str:
 
 
 def in_register(t: Type) -> bool:
-    """Say whether a value of this type is one register that owns nothing."""
+    """Return whether a value of this type is one register that owns nothing."""
     return isinstance(t, ScalarType) or (isinstance(t, TensorType) and not t.shape and is_native(t.dtype))
 
 
 def is_small(t: Type) -> bool:
-    """Say whether a value of this type is a tensor of rank 1 or more that stands in registers."""
+    """Return whether a value of this type is a tensor of rank 1 or more that stands in registers."""
     return isinstance(t, TensorType) and bool(t.shape) and _registers(t) > 0
 
 
@@ -123,7 +123,7 @@ def _registers(t: TensorType) -> int:
 
 
 def in_registers(t: Type) -> bool:
-    """Say whether a value of this type is registers that own nothing."""
+    """Return whether a value of this type is registers that own nothing."""
     return in_register(t) or is_small(t)
 
 
@@ -134,7 +134,7 @@ def as_part(t: Type) -> Type:
 
 def told(t: Type, components: Sequence[str]) -> Components:
     """Return the components of a value as what they are for its type."""
-    return Registers.of(t, components) if isinstance(t, TensorType) and is_small(t) else tuple(components)
+    return TensorInRegisters.of(t, components) if isinstance(t, TensorType) and is_small(t) else tuple(components)
 
 
 def known_extents(t: TensorType) -> tuple[int, ...]:
@@ -171,19 +171,19 @@ def zeros(t: Type) -> Components:
 
 
 @record(frozen=True)
-class Owner:
+class BlockOwner:
     """Where in a row of components a counted block stands, and what of: a tensor's memory (None) or a list."""
 
     at: int
     list: ListType | None
 
 
-def owners(t: Type, start: int = 0) -> Iterator[Owner]:
+def owners(t: Type, start: int = 0) -> Iterator[BlockOwner]:
     """Yield the components of a type that are counted."""
     if isinstance(t, TensorType) and not in_registers(t):
-        yield Owner(start, None)
+        yield BlockOwner(start, None)
     elif isinstance(t, ListType):
-        yield Owner(start, ListType(as_part(t.element)))
+        yield BlockOwner(start, ListType(as_part(t.element)))
     elif isinstance(t, (TupleType, VariantType)):
         inner: Sequence[Type] = t.items if isinstance(t, TupleType) else t.alternatives
         at = start + isinstance(t, VariantType)

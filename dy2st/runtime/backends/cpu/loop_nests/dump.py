@@ -20,10 +20,10 @@ from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.fusion.epilogues import Epilogue
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
-from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Joint
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import HorizontalGroup
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.loop_nests.parallel_schedule import element_cost, way
-from dy2st.runtime.backends.cpu.loop_nests.schedule import Layout, ends_row, lanes_of, layout
+from dy2st.runtime.backends.cpu.loop_nests.schedule import NestLayout, ends_row, lanes_of, layout
 
 _WAYS = {"rows": "split between threads by rows", "sweeps": "split between threads within rows", "whole": "one thread"}
 
@@ -40,11 +40,11 @@ def loops(program: Program, target: Target) -> str:
 
 def _block(block: Block, names: ValueNames, target: Target, indent: str) -> Iterator[str]:
     for step in schedule(block):
-        if isinstance(step, Joint):
+        if isinstance(step, HorizontalGroup):
             yield f"{indent}together"
             for group in step.groups:
                 yield from (indent + "  " + line for line in _nest(layout(group), names, target))
-        elif isinstance(step, Group):
+        elif isinstance(step, FusedGroup):
             yield from (indent + line for line in _nest(layout(step), names, target))
         elif isinstance(step, Epilogue):
             yield f"{indent}{_typed(step.made, names)} = {_call(step.product, names)}, and on parts of it"
@@ -59,7 +59,7 @@ def _block(block: Block, names: ValueNames, target: Target, indent: str) -> Iter
         yield f"{indent}return {_names(block.results, names)}"
 
 
-def _nest(made: Layout, names: ValueNames, target: Target) -> Iterator[str]:
+def _nest(made: NestLayout, names: ValueNames, target: Target) -> Iterator[str]:
     lanes, space = lanes_of(made, target), made.group.space
     split = _WAYS[way(made, element_cost(made, lanes))]
     sweeps = f"{made.sweeps} sweep{'s' if made.sweeps != 1 else ''}"
@@ -71,7 +71,7 @@ def _nest(made: Layout, names: ValueNames, target: Target) -> Iterator[str]:
         yield from ("    " + line for line in _sweep(made, sweep, names))
 
 
-def _sweep(made: Layout, sweep: int, names: ValueNames) -> Iterator[str]:
+def _sweep(made: NestLayout, sweep: int, names: ValueNames) -> Iterator[str]:
     group, work = made.group, made.work(sweep)
     for operation in group.members:
         (result,) = operation.results
@@ -88,8 +88,8 @@ def _sweep(made: Layout, sweep: int, names: ValueNames) -> Iterator[str]:
         yield f"writes {', '.join(_typed(v, names) for v in written)}"
 
 
-def _is_done(made: Layout, value: Value, sweep: int) -> bool:
-    """Say whether a result of rows, or the same along each, is written after a sweep."""
+def _is_done(made: NestLayout, value: Value, sweep: int) -> bool:
+    """Return whether a result of rows, or the same along each, is written after a sweep."""
     if value in made.group.columns:
         return made.at[value] == sweep
     return made.is_row(value) and max(0, made.at[value] - 1) == sweep

@@ -25,30 +25,32 @@ from dy2st.ops.reduce.reduction import Mean
 from dy2st.ops.shape.shape import Broadcast
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.fusion.gather_fusion import pick_in_nest
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, plus, rounded_down
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind, in_register
 from dy2st.runtime.backends.cpu.loop_nests.gather_loads import picked, row_start
-from dy2st.runtime.backends.cpu.loop_nests.row_addresses import Rows
-from dy2st.runtime.backends.cpu.loop_nests.schedule import Layout, Work, read_as_elements, vectors_at_once
+from dy2st.runtime.backends.cpu.loop_nests.row_addresses import RowAddresses
+from dy2st.runtime.backends.cpu.loop_nests.schedule import NestLayout, SweepWork, read_as_elements, vectors_at_once
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import compute, converted, is_dear
 from dy2st.runtime.backends.cpu.vector_ops.keep_at import kept_at
-from dy2st.runtime.backends.cpu.vector_ops.load_store import Place
+from dy2st.runtime.backends.cpu.vector_ops.load_store import RowPosition
 from dy2st.runtime.backends.cpu.vector_ops.random import member, numbers_of
 from dy2st.runtime.backends.cpu.vector_ops.reductions import Accumulator, combined, finished, identity
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Where: TypeAlias = "tuple[dict[Value, str], dict[Value, str], dict[Value, str], list[str]]"
 """Registers of a row's numbers, addresses of its elements, of those at places, and the row's places along axes."""
 
 
-class Nest(Rows):
+class LoopNest(RowAddresses):
     """Writes the loops of a group into a function."""
 
-    def __init__(self, module: Module, target: Target, made: Layout):
+    def __init__(self, module: LLVMModule, target: Target, made: NestLayout):
         super().__init__(module, target, made)
         self.wide = self.count * vectors_at_once(made, self.count)
-        """How many elements a turn of a sweep computes: several vectors, so that no operation waits for the last."""
+        """How many elements an iteration of a sweep computes: several vectors, so that no operation waits for the
+        last.
+        """
         self.makers = {v: o for o in self.group.members for v in o.results}
         self.row: dict[Value, str] = {}
         """Registers of values that are the same along the row that is being written."""
@@ -113,11 +115,11 @@ class Nest(Rows):
         """Write the results that are numbers of the row."""
         for value, register in self.row.items():
             if value in self.writing and value not in self.group.columns:
-                self.one().store(Place(self.base[value], "0", tensor_type(value).dtype), register)
+                self.one().store(RowPosition(self.base[value], "0", tensor_type(value).dtype), register)
 
     # ---- a row, and the next one -----------------------------------------------------------------------------------
     def _reads_ahead(self) -> bool:
-        """Say whether the last sweep through a row is the first one through the next row too.
+        """Return whether the last sweep through a row is the first one through the next row too.
 
         So it is where the last one writes what was kept, as in a softmax, and the first one only adds up: the next row
         comes from memory then while this one goes there. Where the last one reads operands, that takes longer.
@@ -171,7 +173,7 @@ class Nest(Rows):
 
     def _row_values(self, sweep: int) -> None:
         """Write the values of the row that are known before a sweep."""
-        lanes, self.number = Lanes(self.f, self.module, 1), "0"
+        lanes, self.number = VectorType(self.f, self.module, 1), "0"
         for operation in self.group.members:
             (result,) = operation.results
             if result in self.row or result in self.group.columns or not self.made.is_row(result):
@@ -183,7 +185,7 @@ class Nest(Rows):
 
     def _row_value(self, value: Value) -> str:
         if value not in self.row:
-            self.row[value] = self.one().load(Place(self.base[value], "0", tensor_type(value).dtype))
+            self.row[value] = self.one().load(RowPosition(self.base[value], "0", tensor_type(value).dtype))
         return self.row[value]
 
     # ---- a sweep ---------------------------------------------------------------------------------------------------
@@ -196,7 +198,7 @@ class Nest(Rows):
         for o in work.ends:
             self.row[o.results[0]] = finished(self.f, o, sums[o.results[0]].partial(), self.length)
 
-    def run_through(self, work: Work, following: Where | None = None) -> dict[Value, Accumulator]:
+    def run_through(self, work: SweepWork, following: Where | None = None) -> dict[Value, Accumulator]:
         """Write a run through the elements, full vectors, then the rest under a mask; return the sums.
 
         It is the first sweep through the `following` row too.
@@ -233,7 +235,7 @@ class Nest(Rows):
         return sums
 
     def _whole(self) -> str:
-        """Write where the last turn of a sweep ends that is a whole one."""
+        """Write where the last iteration of a sweep ends that is a whole one."""
         f = self.f
         if self.wide == 1:
             return self.stop
@@ -241,7 +243,7 @@ class Nest(Rows):
             return rounded_down(f, self.stop, self.wide)
         return plus(f, self.first, rounded_down(f, minus(f, self.stop, self.first), self.wide))
 
-    def past_caches(self, work: Work) -> dict[Value, str]:
+    def past_caches(self, work: SweepWork) -> dict[Value, str]:
         """Write which results go past the caches."""
         return {}
 
@@ -270,10 +272,10 @@ class Nest(Rows):
             if value in self.tables:
                 self._picked_row(self.makers[value])
 
-    def _body(self, work: Work, i: str, sums: dict[Value, Accumulator]) -> None:
+    def _body(self, work: SweepWork, i: str, sums: dict[Value, Accumulator]) -> None:
         memo: dict[Value, str] = {}
         made: list[tuple[Value, str]] = []
-        lanes, self.number = Lanes(self.f, self.module, self.elements.count), i
+        lanes, self.number = VectorType(self.f, self.module, self.elements.count), i
         for operation in self.group.members:
             (result,) = operation.results
             if result in work.stores:
@@ -287,7 +289,7 @@ class Nest(Rows):
         for result, register in made:  # last: a result may stand in the memory of an operand that others read
             self._store(result, register, i)
 
-    def _vector(self, lanes: Lanes, value: Value, sweep: int, i: str, memo: dict[Value, str]) -> str:
+    def _vector(self, lanes: VectorType, value: Value, sweep: int, i: str, memo: dict[Value, str]) -> str:
         """Write the elements of a value at place `i` of the row."""
         if value in memo:
             return memo[value]
@@ -303,7 +305,7 @@ class Nest(Rows):
         memo[value] = made
         return made
 
-    def _member(self, lanes: Lanes, operation: Operation, registers: list[str]) -> str:
+    def _member(self, lanes: VectorType, operation: Operation, registers: list[str]) -> str:
         """Write one member on registers."""
         op = operation.op
         if op.is_reshape or isinstance(op, (Broadcast, Full)):
@@ -323,13 +325,13 @@ class Nest(Rows):
         """Write where a row begins in the tensor that it is read of."""
         (result,), pick = operation.results, pick_in_nest(operation)
         if result not in self.picked:
-            lanes, map_ = Lanes(self.f, self.module, 1), self.group.maps[result]
+            lanes, map_ = VectorType(self.f, self.module, 1), self.group.maps[result]
             places = {i: self._row_value(v) for i, v in enumerate(pick.places) if self.made.is_row(v)}
             pointer = self.reading[pick.table]
             self.picked[result] = row_start(lanes, pick, self.tables[result], map_, self.counters, places, pointer)
         return self.picked[result]
 
-    def _picked(self, lanes: Lanes, operation: Operation, registers: list[str]) -> str:
+    def _picked(self, lanes: VectorType, operation: Operation, registers: list[str]) -> str:
         """Write elements that are read at places."""
         (result,), pick = operation.results, pick_in_nest(operation)
         varying = {i: registers[i] for i, v in enumerate(pick.places) if not self.made.is_row(v)}
@@ -364,14 +366,14 @@ class Nest(Rows):
         operation, dtype = self.makers[value], tensor_type(value).dtype
 
         def write(i: str) -> None:
-            constant = Lanes(self.f, self.module, self.elements.count).constant(
+            constant = VectorType(self.f, self.module, self.elements.count).constant(
                 identity(operation.op.monoid, dtype), dtype
             )
             self._store(value, constant, i)
 
         self.column_loop(value, write)
 
-    def _add_to_column(self, lanes: Lanes, operation: Operation, register: str, i: str) -> None:
+    def _add_to_column(self, lanes: VectorType, operation: Operation, register: str, i: str) -> None:
         (result,) = operation.results
         dtype, source = tensor_type(result).dtype, tensor_type(operation.operands[0]).dtype
         so_far = self._load(result, i)
@@ -390,7 +392,7 @@ class Nest(Rows):
         divisor = self.f.value(f"sitofp i64 {rows} to {element_kind(dtype)}")
 
         def write(i: str) -> None:
-            lanes = Lanes(self.f, self.module, self.elements.count)
+            lanes = VectorType(self.f, self.module, self.elements.count)
             mean = self.f.value(f"fdiv {lanes.of(dtype)} {self._load(value, i)}, {lanes.spread(divisor, dtype)}")
             self._store(value, mean, i)
 

@@ -6,50 +6,50 @@ import hashlib
 from collections.abc import Callable
 
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Module
-from dy2st.runtime.backends.cpu.loop_nests.parallel_nest import SplitNest
-from dy2st.runtime.backends.cpu.loop_nests.schedule import Layout
-from dy2st.runtime.backends.cpu.loop_nests.structural_hash import likeness
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMModule
+from dy2st.runtime.backends.cpu.loop_nests.parallel_nest import ParallelNest
+from dy2st.runtime.backends.cpu.loop_nests.schedule import NestLayout
+from dy2st.runtime.backends.cpu.loop_nests.structural_hash import structural_hash
 
 
-def kernel(module: Module, target: Target, made: Layout) -> str:
+def kernel(module: LLVMModule, target: Target, made: NestLayout) -> str:
     """Return the name of the function that runs a group; groups that do the same share one."""
-    return _known(module, "whole", made, lambda: SplitNest(module, target, made).text())
+    return _known(module, "whole", made, lambda: ParallelNest(module, target, made).text())
 
 
-def kernel_of_ranges(module: Module, target: Target, made: Layout) -> str:
+def kernel_of_ranges(module: LLVMModule, target: Target, made: NestLayout) -> str:
     """Return the name of the function that runs ranges of a row's units, from what a row of memory holds.
 
     The nest is one sweep without sums, and nothing stands outside of it.
     """
-    return _known(module, "ranges", made, lambda: SplitNest(module, target, made).ranges())
+    return _known(module, "ranges", made, lambda: ParallelNest(module, target, made).ranges())
 
 
-def kernel_of_blocks(module: Module, target: Target, made: Layout) -> str:
+def kernel_of_blocks(module: LLVMModule, target: Target, made: NestLayout) -> str:
     """Return the name of the function that adds up blocks of a row, from what a row of memory holds.
 
     The nest is one sweep, and nothing stands outside of it. Behind its arguments come rooms for what each sum is by
     blocks, and how many elements a block has.
     """
-    return _known(module, "blocks", made, lambda: SplitNest(module, target, made).sums())
+    return _known(module, "blocks", made, lambda: ParallelNest(module, target, made).sums())
 
 
-def kernel_of_totals(module: Module, target: Target, made: Layout) -> str:
+def kernel_of_totals(module: LLVMModule, target: Target, made: NestLayout) -> str:
     """Return the name of the function that adds up what blocks have: it takes these rooms, and how many blocks."""
-    return _known(module, "totals", made, lambda: SplitNest(module, target, made).totals())
+    return _known(module, "totals", made, lambda: ParallelNest(module, target, made).totals())
 
 
-def kernel_of_parts(module: Module, target: Target, made: Layout) -> str:
+def kernel_of_parts(module: LLVMModule, target: Target, made: NestLayout) -> str:
     """Return the name of the function that runs parts of a nest: some rows, some columns (gemm/epilogue.py).
 
     The nest is one sweep without sums.
     """
-    return _named(module, SplitNest(module, target, made).parts())
+    return _named(module, ParallelNest(module, target, made).parts())
 
 
-def _known(module: Module, form: str, made: Layout, write: Callable[[], str]) -> str:
+def _known(module: LLVMModule, form: str, made: NestLayout, write: Callable[[], str]) -> str:
     """Return the name of a function, which is not written again where one of a group that looks alike was."""
-    look = likeness(made)
+    look = structural_hash(made)
     if look is None:
         return _named(module, write())
     key = (form, look)
@@ -58,7 +58,7 @@ def _known(module: Module, form: str, made: Layout, write: Callable[[], str]) ->
     return module.names[key]
 
 
-def _named(module: Module, text: str) -> str:
+def _named(module: LLVMModule, text: str) -> str:
     """Add a function under a name that its text decides."""
     key = hashlib.sha256(text.encode()).hexdigest()[:16]
     name = f"dy2st.k.{key}"

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import tensor_type
-from dy2st.runtime.backends.cpu.fusion.gather_fusion import Apart, Pick
-from dy2st.runtime.backends.cpu.fusion.index_maps import AxisMap, Group
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.fusion.gather_fusion import FusedGather, TableStrides
+from dy2st.runtime.backends.cpu.fusion.index_maps import AxisMap, FusedGroup
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, times
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
-from dy2st.runtime.backends.cpu.vector_ops.load_store import Elements, Place
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.load_store import ElementAccess, RowPosition
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 
 # ---- a row ----------------------------------------------------------------------------------------------------------
 def row_start(
-    v: Lanes, pick: Pick, apart: Apart, map_: AxisMap, counters: Sequence[str], places: Mapping[int, str], pointer: str
+    v: VectorType, pick: FusedGather, apart: TableStrides, map_: AxisMap, counters: Sequence[str], places: Mapping[int,
+    str], pointer: str
 ) -> str:  # fmt: skip
     """Write where a row begins: as far as its counters, and places that are the same along it, say so."""
     known = {axis: to for axis, own in enumerate(pick.axes) if own is not None and (to := map_[own]) is not None}
@@ -28,7 +29,8 @@ def row_start(
 
 
 def picked(
-    v: Lanes, pick: Pick, apart: Apart, group: Group, map_: AxisMap, elements: Elements, start: str, first: str,
+    v: VectorType, pick: FusedGather, apart: TableStrides, group: FusedGroup, map_: AxisMap, elements: ElementAccess,
+    start: str, first: str,
     places: Mapping[int, str],
 ) -> str:  # fmt: skip
     """Write the elements of a row from number `first` on; `places` are those that vary along it."""
@@ -38,12 +40,14 @@ def picked(
         if own is not None and (to := map_[own]) is not None and to >= outer and group.space[to] != 1
     ]  # fmt: skip
     if not places:
-        return elements.load(Place(start, first, dtype, apart.strides[inside[-1]] if inside else "1"))
+        return elements.load(RowPosition(start, first, dtype, apart.strides[inside[-1]] if inside else "1"))
     beside = {axis: v.line(first) for axis in inside}
-    return elements.gather(Place(start, "0", dtype), _element_number(v, pick, apart, places, beside))
+    return elements.gather(RowPosition(start, "0", dtype), _element_number(v, pick, apart, places, beside))
 
 
-def _element_number(v: Lanes, pick: Pick, apart: Apart, places: Mapping[int, str], counters: Mapping[int, str]) -> str:
+def _element_number(
+    v: VectorType, pick: FusedGather, apart: TableStrides, places: Mapping[int, str], counters: Mapping[int, str]
+) -> str:
     """Write the number in the table that some of the places, by their numbers, and counters of its axes make up."""
     f, kind, total = v.f, v.of(int64), "0"
     for i, register in places.items():
@@ -57,33 +61,33 @@ def _element_number(v: Lanes, pick: Pick, apart: Apart, places: Mapping[int, str
     return total
 
 
-def _product(v: Lanes, numbers: str, stride: str) -> str:
+def _product(v: VectorType, numbers: str, stride: str) -> str:
     return numbers if stride == "1" else v.f.value(f"mul {v.of(int64)} {numbers}, {v.spread(stride, int64)}")
 
 
-def _sum(v: Lanes, total: str, more: str) -> str:
+def _sum(v: VectorType, total: str, more: str) -> str:
     return more if total == "0" else v.f.value(f"add {v.of(int64)} {total}, {more}")
 
 
 # ---- whether they are inside ----------------------------------------------------------------------------------------
-def all_inside(module: Module, dtype: DType, lanes: int) -> str:
+def all_inside(module: LLVMModule, dtype: DType, lanes: int) -> str:
     """Return the name of the function `i1 (places, count, extent)`: whether all are inside of an axis."""
     name = f"dy2st.inside.{dtype.name}"
     if name not in module:
-        f = Function(name, [("ptr", "%places"), ("i64", "%count"), ("i64", "%extent")], "i1", also="nounwind")
+        f = LLVMFunction(name, [("ptr", "%places"), ("i64", "%count"), ("i64", "%extent")], "i1", also="nounwind")
         inside, whole = f.slot("i1"), f.value(f"and i64 %count, {-lanes}")
         f.store("i1", "true", inside)
         for count, first, stop in dict.fromkeys(((lanes, "0", whole), (1, whole, "%count"))):
             with f.loop(stop, count, first, hint="places") as i:
-                some = Elements(f, module, count).load(Place("%places", i, dtype))
-                fine = are_inside(Lanes(f, module, count), some, dtype, "%extent")
+                some = ElementAccess(f, module, count).load(RowPosition("%places", i, dtype))
+                fine = are_inside(VectorType(f, module, count), some, dtype, "%extent")
                 f.store("i1", all_of(f, f.load("i1", inside), fine), inside)
         f.ret("i1", f.load("i1", inside))
         module.add(name, f.text())
     return name
 
 
-def are_inside(v: Lanes, places: str, dtype: DType, extent: str) -> str:
+def are_inside(v: VectorType, places: str, dtype: DType, extent: str) -> str:
     """Write whether all of some places are inside of an axis, counted from its front or its end."""
     f, kind = v.f, v.of(int64)
     from_front = f.value(f"add {kind} {converted(v, places, dtype, int64)}, {v.spread(extent, int64)}")

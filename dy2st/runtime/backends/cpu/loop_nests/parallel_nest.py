@@ -12,11 +12,11 @@ from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.gemm.epilogue import OPERANDS
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, plus, times
-from dy2st.runtime.backends.cpu.llvm_ir.non_temporal_stores import LARGE, LEAST_VECTOR, fence, goes_past
+from dy2st.runtime.backends.cpu.llvm_ir.non_temporal_stores import LARGE, LEAST_VECTOR, fence, is_non_temporal
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind, in_register
-from dy2st.runtime.backends.cpu.loop_nests.emit import Nest
+from dy2st.runtime.backends.cpu.loop_nests.emit import LoopNest
 from dy2st.runtime.backends.cpu.loop_nests.parallel_schedule import (
     MOST_BLOCKS,
     RANGE_UNIT,
@@ -31,19 +31,19 @@ from dy2st.runtime.backends.cpu.loop_nests.parallel_schedule import (
     way,
 )
 from dy2st.runtime.backends.cpu.loop_nests.partial_sums import add_up
-from dy2st.runtime.backends.cpu.loop_nests.schedule import Layout, Work
+from dy2st.runtime.backends.cpu.loop_nests.schedule import NestLayout, SweepWork
 from dy2st.runtime.backends.cpu.loop_nests.scratch import needs_rooms, room_length
 from dy2st.runtime.backends.cpu.thread_pool.memory_layout import MOST
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import PARALLEL, RANGE, by_row, forked
-from dy2st.runtime.backends.cpu.vector_ops.load_store import Place
+from dy2st.runtime.backends.cpu.vector_ops.load_store import RowPosition
 from dy2st.runtime.backends.cpu.vector_ops.reductions import combined, finished
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 
-class SplitNest(Nest):
+class ParallelNest(LoopNest):
     """Writes a nest in one of the forms that entry_points.py names."""
 
-    def __init__(self, module: Module, target: Target, made: Layout):
+    def __init__(self, module: LLVMModule, target: Target, made: NestLayout):
         self.way: Way = "whole"
         super().__init__(module, target, made)
         self.cost = element_cost(made, self.count)
@@ -53,7 +53,7 @@ class SplitNest(Nest):
         self.rooms = [f"%b{i}" for i in range(len(made.group.columns))] if self.way == "rows" else []
         """Memory for the sums of blocks of rows."""
         self.parameters += [("ptr", room) for room in self.rooms]
-        self.begin(Function("dy2st.kernel", self.parameters, also="nounwind"))
+        self.begin(LLVMFunction("dy2st.kernel", self.parameters, also="nounwind"))
         self.rows = ("0", "0")
         """The range of rows that is being written."""
         self.beside: list[str] = []
@@ -85,12 +85,12 @@ class SplitNest(Nest):
     def parts(self) -> str:
         """Write the function that runs some rows and columns, which reads what it takes from a row of memory."""
         numbers = [("i64", f"%{name}") for name in ("upper", "lower", "left", "right")]
-        public = Function("dy2st.kernel", [("ptr", "%row"), *numbers], also="nounwind")
+        public = LLVMFunction("dy2st.kernel", [("ptr", "%row"), *numbers], also="nounwind")
         given = [
             f"{kind} {public.load(kind, public.offset('%row', OPERANDS + 8 * i))}"
             for i, (kind, _) in enumerate(self.parameters)
         ]
-        part = Function("dy2st.kernel.0", [*self.parameters, *numbers], linkage="internal", also="nounwind")
+        part = LLVMFunction("dy2st.kernel.0", [*self.parameters, *numbers], linkage="internal", also="nounwind")
         public.call("void", f"@{part.name}", *given, *(f"{kind} {register}" for kind, register in numbers))
         public.ret()
         self.way = "whole"
@@ -124,20 +124,20 @@ class SplitNest(Nest):
     def totals(self) -> str:
         """Write the function that adds up what blocks have, in their order."""
         slots = self._block_rooms()
-        self.begin(Function("dy2st.kernel", [*self.parameters, *slots, ("i64", "%count")], also="nounwind"))
+        self.begin(LLVMFunction("dy2st.kernel", [*self.parameters, *slots, ("i64", "%count")], also="nounwind"))
         for o, (_, slot) in zip(self.made.work(0).ends, slots, strict=True):
             value = o.results[0]
             total = finished(self.f, o, self._added_up(o, slot, "%count"), self.length)
-            self.one().store(Place(self.writing[value], "0", _dtype(value)), total)
+            self.one().store(RowPosition(self.writing[value], "0", _dtype(value)), total)
         self.f.ret()
         return self.f.text()
 
     def _block_rooms(self) -> list[tuple[str, str]]:
         return [("ptr", f"%u{i}") for i in range(len(self.made.work(0).ends))]
 
-    def _part(self, more: list[tuple[str, str]]) -> Function:
+    def _part(self, more: list[tuple[str, str]]) -> LLVMFunction:
         """Begin a function that runs a range; as one of its own it is not compiled for one thread and for several."""
-        f = Function(
+        f = LLVMFunction(
             f"dy2st.kernel.{len(self.beside)}",
             [*self.parameters, *more, *RANGE],
             linkage="internal",
@@ -146,7 +146,9 @@ class SplitNest(Nest):
         self.begin(f)
         return f
 
-    def _share(self, main: Function, part: Function, more: list[tuple[str, str]], count: str, cost: str) -> None:
+    def _share(
+        self, main: LLVMFunction, part: LLVMFunction, more: list[tuple[str, str]], count: str, cost: str
+    ) -> None:
         """End the function that runs a range, and go on in the main one with sharing its units."""
         self._end_stores(part)
         part.ret()
@@ -158,24 +160,24 @@ class SplitNest(Nest):
         self.module.add(PARALLEL.name, PARALLEL.text)
 
     # ---- large results ---------------------------------------------------------------------------------------------
-    def past_caches(self, work: Work) -> dict[Value, str]:
+    def past_caches(self, work: SweepWork) -> dict[Value, str]:
         """Write which results go past the caches: their rows begin at whole vectors, and are not read here."""
         read = [self.base[v] for v in self.reading if v in self.base]
         found: dict[Value, str] = {}
         for value in filter(self._may_pass, work.stores):
             first = self.f.offset(self.base[value], self.first, element_kind(_dtype(value)))
-            found[value] = goes_past(self.f, self._is_large(value), first, self.vector_bytes, read)
+            found[value] = is_non_temporal(self.f, self._is_large(value), first, self.vector_bytes, read)
         return found
 
     def _may_pass(self, value: Value) -> bool:
-        """Say whether the vectors of a result may be written past the caches."""
+        """Return whether the vectors of a result may be written past the caches."""
         wide = self.count * _dtype(value).itemsize == self.vector_bytes >= LEAST_VECTOR
         return self.way != "whole" and wide and value in self.writing and self.place(value, "0").stride == "1"
 
     def _is_large(self, value: Value) -> str:
         return compare(self.f, "sge", self.product([*self.extents, str(_dtype(value).itemsize)]), LARGE)
 
-    def _end_stores(self, part: Function) -> None:
+    def _end_stores(self, part: LLVMFunction) -> None:
         """Write that what a range has written past the caches is there before the threads meet."""
         element_wise = (v for v in self.group.results if v not in self.group.columns and not self.made.is_row(v))
         for value in filter(self._may_pass, element_wise):
@@ -200,7 +202,7 @@ class SplitNest(Nest):
         self.write()
         self._share(main, part, [("i64", axis)], count, cost)
 
-    def _take_room(self, part: Function) -> None:
+    def _take_room(self, part: LLVMFunction) -> None:
         """Write where the scratch memory of a thread stands."""
         if not self.scratch:
             return
@@ -280,7 +282,7 @@ class SplitNest(Nest):
         for o, (_, slot) in zip(work.ends, totals, strict=True):
             self.row[o.results[0]] = finished(main, o, self._added_up(o, slot, count), self.length)
 
-    def _run_blocks(self, part: Function, work: Work, slots: Sequence[tuple[str, str]]) -> None:
+    def _run_blocks(self, part: LLVMFunction, work: SweepWork, slots: Sequence[tuple[str, str]]) -> None:
         """Write a run through blocks of the row, each of which leaves its sums in the rooms for that."""
         with part.loop("%to", start="%from", hint="block") as number:
             self.first, self.stop = bounds(part, self.length, "%size", number, plus(part, number, 1))
@@ -293,7 +295,7 @@ class SplitNest(Nest):
         """Write the result of a reduction whose blocks are done, in their order."""
         f, dtype = self.f, _dtype(operation.results[0])
         kind = element_kind(dtype)
-        lanes = Lanes(f, self.module, 1)
+        lanes = VectorType(f, self.module, 1)
         with f.loop(count, start=1, hint="blocks") as i:
             more = f.load(kind, f.offset(slot, i, kind))
             f.store(kind, combined(lanes, operation.op.monoid, dtype, f.load(kind, slot), more), slot)

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import Integer, all_of, compare, least, minus, most, plus, times
-from dy2st.runtime.backends.cpu.loop_nests.schedule import Layout
+from dy2st.runtime.backends.cpu.loop_nests.schedule import NestLayout
 from dy2st.runtime.backends.cpu.thread_pool.job_scheduling import LEAST_COST
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import is_dear
 
@@ -34,7 +34,7 @@ MOST_COLUMN_BLOCKS, LONGEST_COLUMNS = 16, 1 << 14
 """The same for reductions over rows, each block with memory for a row; longer rows than that are not worth it."""
 
 
-def element_cost(made: Layout, lanes: int) -> int:
+def element_cost(made: NestLayout, lanes: int) -> int:
     """Return how many picoseconds an element of a row takes, roughly."""
     cost = 0
     for operation in made.group.members:
@@ -45,7 +45,7 @@ def element_cost(made: Layout, lanes: int) -> int:
     return max(1, (cost + _MEMORY_COST * (len(passing) + 2 * len(made.kept))) // lanes)
 
 
-def way(made: Layout, cost: int) -> Way:
+def way(made: NestLayout, cost: int) -> Way:
     """Return how a nest is split whose elements take `cost` picoseconds."""
     many = LEAST_COST  # where only the run knows
     rows = math.prod(e if isinstance(e, int) else many for e in made.group.space[: made.outer])
@@ -57,7 +57,7 @@ def way(made: Layout, cost: int) -> Way:
     return "rows"
 
 
-def longest(f: Function, extents: list[str]) -> tuple[str, str]:
+def longest(f: LLVMFunction, extents: list[str]) -> tuple[str, str]:
     """Write which axis is the longest one, and its extent."""
     axis, length = "0", extents[0]
     for other, extent in enumerate(extents[1:], 1):
@@ -67,17 +67,17 @@ def longest(f: Function, extents: list[str]) -> tuple[str, str]:
     return axis, length
 
 
-def units(f: Function, length: Integer, unit: int) -> str:
+def units(f: LLVMFunction, length: Integer, unit: int) -> str:
     """Write how many units of a power of two elements a row has, the last one cut off."""
     return f.value(f"lshr i64 {plus(f, length, unit - 1)}, {unit.bit_length() - 1}")
 
 
-def bounds(f: Function, length: str, unit: Integer, first: str, last: str) -> tuple[str, str]:
+def bounds(f: LLVMFunction, length: str, unit: Integer, first: str, last: str) -> tuple[str, str]:
     """Write where the elements of a range of units begin and end."""
     return times(f, first, unit), least(f, times(f, last, unit), length)
 
 
-def blocks(f: Function, length: str) -> tuple[str, str]:
+def blocks(f: LLVMFunction, length: str) -> tuple[str, str]:
     """Write how many blocks the sums of a row have, and of how many elements: by its length alone."""
     size = f.value(f"and i64 {plus(f, f.value(f'lshr i64 {length}, 6'), _BLOCK)}, {-_BLOCK}")
     count = f.value(f"udiv i64 {plus(f, length, minus(f, size, 1))}, {size}")
@@ -90,7 +90,7 @@ def known_blocks(length: int) -> tuple[int, int]:
     return max(-(-length // size), 1), size
 
 
-def column_blocks(f: Function, count: str, cost: str, length: str) -> tuple[str, str, str]:
+def column_blocks(f: LLVMFunction, count: str, cost: str, length: str) -> tuple[str, str, str]:
     """Write whether reductions over `count` rows are done by blocks, how many there are, and of how many rows."""
     large = f.value(f"icmp uge i64 {times(f, count, cost)}, {LEAST_COST}")
     several = all_of(f, large, compare(f, "sle", length, LONGEST_COLUMNS), compare(f, "sgt", count, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import rounded_down
 from dy2st.runtime.backends.cpu.loop_nests.parallel_schedule import RANGE_UNIT, bounds, units
 from dy2st.runtime.backends.cpu.loop_nests.schedule import vectors
@@ -20,7 +20,7 @@ def fill(what: str, dtype: str, target: Target) -> Definition:
     """Return the function `void @dy2st.random.uniform.f32.fill(out, count, seed, draw)`."""
     lanes = target.lanes(4 if dtype == "f32" else 8)
     body = _range(what, dtype, lanes)
-    f = Function(f"dy2st.random.{what}.{dtype}.fill", _PARAMETERS, also="nounwind")
+    f = LLVMFunction(f"dy2st.random.{what}.{dtype}.fill", _PARAMETERS, also="nounwind")
     count = units(f, "%count", RANGE_UNIT)
     part = forked(f, body.name, _PARAMETERS, count, RANGE_UNIT // lanes * _COSTS[what])
     f.ret()
@@ -32,7 +32,7 @@ def _range(what: str, dtype: str, lanes: int) -> Definition:
     itemsize, kind = (4, "float") if dtype == "f32" else (8, "double")
     make = random_uniform if what == "uniform" else random_normal
     counts = dict.fromkeys((lanes * vectors(lanes), lanes, 1))
-    f = Function(f"dy2st.random.{what}.{dtype}.range", (*_PARAMETERS, *RANGE), linkage="internal", also="nounwind")
+    f = LLVMFunction(f"dy2st.random.{what}.{dtype}.range", (*_PARAMETERS, *RANGE), linkage="internal", also="nounwind")
     first, stop = bounds(f, "%count", RANGE_UNIT, "%from", "%to")
     for count in counts:
         row = kind if count == 1 else f"<{count} x {kind}>"

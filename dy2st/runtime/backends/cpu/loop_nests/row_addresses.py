@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register, kinds
-from dy2st.runtime.backends.cpu.loop_nests.schedule import Layout, lanes_of
-from dy2st.runtime.backends.cpu.vector_ops.load_store import Elements, Place
+from dy2st.runtime.backends.cpu.loop_nests.schedule import NestLayout, lanes_of
+from dy2st.runtime.backends.cpu.vector_ops.load_store import ElementAccess, RowPosition
 
 
-class Rows:
+class RowAddresses:
     """Names the parameters of a function and writes addresses into it."""
 
-    def __init__(self, module: Module, target: Target, made: Layout):
+    def __init__(self, module: LLVMModule, target: Target, made: NestLayout):
         self.module, self.made, self.group = module, made, made.group
         self.count = lanes_of(made, target)
         self.vector_bytes = target.vector_bytes
@@ -45,11 +45,11 @@ class Rows:
         """Addresses of the row in memory."""
         self.counters: list[str] = []
         """The row's places along the axes outside of it."""
-        self.begin(Function("dy2st.kernel", self.parameters, also="nounwind"))
+        self.begin(LLVMFunction("dy2st.kernel", self.parameters, also="nounwind"))
 
-    def begin(self, f: Function) -> None:
+    def begin(self, f: LLVMFunction) -> None:
         """Go on in another function, for whole rows."""
-        self.f, self.elements = f, Elements(f, self.module, self.count, self.vector_bytes)
+        self.f, self.elements = f, ElementAccess(f, self.module, self.count, self.vector_bytes)
         self.length = self.product(self.extents[self.made.outer :])
         self.first, self.stop = "0", self.length
         """The elements of rows that are written: other ones are somebody else's."""
@@ -104,7 +104,7 @@ class Rows:
             row = plus(self.f, times(self.f, row, self.extent(axis)), counter)
         return times(self.f, row, self.length)
 
-    def place(self, value: Value, i: str) -> Place:
+    def place(self, value: Value, i: str) -> RowPosition:
         """Return where the elements from number `i` of a value's row on stand."""
         along = ["1"]
         if value in self.strides:
@@ -112,8 +112,8 @@ class Rows:
                 s for axis, s in zip(self.group.maps[value], self.strides[value], strict=True)
                 if axis is not None and axis >= self.made.outer and self.group.space[axis] != 1
             ]  # fmt: skip
-        return Place(self.base[value], i, tensor_type(value).dtype, along[0] if along else "1")
+        return RowPosition(self.base[value], i, tensor_type(value).dtype, along[0] if along else "1")
 
-    def one(self) -> Elements:
+    def one(self) -> ElementAccess:
         """Return what reads and writes one element."""
-        return Elements(self.f, self.module, 1)
+        return ElementAccess(self.f, self.module, 1)

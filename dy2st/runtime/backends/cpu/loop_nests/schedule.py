@@ -8,15 +8,15 @@ from dy2st.ops.core.constant import Full
 from dy2st.ops.shape.shape import Broadcast
 from dy2st.records import field, record
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.fusion.gather_fusion import Apart
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group, even
+from dy2st.runtime.backends.cpu.fusion.gather_fusion import TableStrides
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup, even
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import is_dear, is_long
 from dy2st.runtime.backends.cpu.vector_ops.random import numbers_of, probabilities
 
 
 @record(frozen=True)
-class Work:
+class SweepWork:
     """What a sweep through a row does."""
 
     sweep: int
@@ -31,10 +31,10 @@ class Work:
 
 
 @record
-class Layout:
+class NestLayout:
     """How a group's values are told apart and ordered, before a line of code is written."""
 
-    group: Group
+    group: FusedGroup
     outer: int
     sweeps: int = 1
     at: dict[Value, int] = field(default_factory=dict[Value, int])
@@ -45,7 +45,7 @@ class Layout:
     """The last sweep that reads an operand."""
     strides: dict[Value, tuple[str, ...]] = field(default_factory=dict[Value, tuple[str, ...]])
     """How many elements the axes are apart of operands that have gaps; a literal where code is to know it."""
-    tables: dict[Value, Apart] = field(default_factory=dict[Value, Apart])
+    tables: dict[Value, TableStrides] = field(default_factory=dict[Value, TableStrides])
     """How the tensor stands in memory that each of the values is read of at places."""
 
     @property
@@ -58,10 +58,10 @@ class Layout:
         ]  # fmt: skip
 
     def is_row(self, value: Value) -> bool:
-        """Say whether a value is the same along a row."""
+        """Return whether a value is the same along a row."""
         return value not in self.group.maps or self.group.is_row(value)
 
-    def work(self, sweep: int) -> Work:
+    def work(self, sweep: int) -> SweepWork:
         """Return what a sweep does."""
         group = self.group
         ends = [o for o in group.members if ends_row(o, group) and self.at[o.results[0]] == sweep + 1]
@@ -70,10 +70,10 @@ class Layout:
             v for v in [*group.results, *self.kept]
             if v not in group.columns and not self.is_row(v) and self.at[v] == sweep
         ]  # fmt: skip
-        return Work(sweep, ends, columns, stores)
+        return SweepWork(sweep, ends, columns, stores)
 
 
-def layout(group: Group) -> Layout:
+def layout(group: FusedGroup) -> NestLayout:
     """Order the members of a group into sweeps."""
     space = group.space
     outer = group.outer
@@ -82,7 +82,7 @@ def layout(group: Group) -> Layout:
         while outer and all(even(m, outer - 1, space) for m in group.maps.values()):
             outer -= 1
         outer = min(outer, len(space) - 1)
-    made = Layout(group, outer)
+    made = NestLayout(group, outer)
     group.outer = outer
     makers = {v: o for o in group.members for v in o.results}
     for operation in group.members:
@@ -96,12 +96,12 @@ def layout(group: Group) -> Layout:
     return made
 
 
-def ends_row(operation: Operation, group: Group) -> bool:
-    """Say whether an operation is a reduction of a row, whose result the next sweep may use."""
+def ends_row(operation: Operation, group: FusedGroup) -> bool:
+    """Return whether an operation is a reduction of a row, whose result the next sweep may use."""
     return bool(operation.op.monoid) and operation.results[0] not in group.columns
 
 
-def _keep(made: Layout, makers: dict[Value, Operation]) -> None:
+def _keep(made: NestLayout, makers: dict[Value, Operation]) -> None:
     """Decide which rows are copied: those that a later sweep needs and that are dear; note when operands are read."""
     group = made.group
     seen: set[tuple[Value, int]] = set()
@@ -152,7 +152,7 @@ def read_as_elements(operation: Operation) -> list[Value]:
 
 
 # ---- how wide -------------------------------------------------------------------------------------------------------
-def lanes_of(made: Layout, target: Target) -> int:
+def lanes_of(made: NestLayout, target: Target) -> int:
     """Return how many elements a register has: those of the narrowest number, but no more than a row has."""
     sizes = [tensor_type(v).dtype.itemsize for v in made.group.maps if not tensor_type(v).dtype.is_bool]
     lanes = target.lanes(max(4, min(sizes, default=4)))
@@ -166,8 +166,8 @@ _VECTORS = 4
 """As many as registers have room for."""
 
 
-def vectors_at_once(made: Layout, lanes: int) -> int:
-    """Return how many vectors a turn of a sweep computes."""
+def vectors_at_once(made: NestLayout, lanes: int) -> int:
+    """Return how many vectors an iteration of a sweep computes."""
     long = any(is_long(o.op) and not made.is_row(o.results[0]) for o in made.group.members)
     row, count = _row_length(made), vectors(lanes) if long else 1
     while row is not None and count > 1 and count * lanes > row:
@@ -180,7 +180,7 @@ def vectors(lanes: int) -> int:
     return _VECTORS if lanes >= 8 else 1  # before AVX there are few registers, and no stores under a mask
 
 
-def _row_length(made: Layout) -> int | None:
+def _row_length(made: NestLayout) -> int | None:
     """Return how many elements a row has, where the types tell."""
     row = 1
     for extent in made.group.space[made.outer :]:

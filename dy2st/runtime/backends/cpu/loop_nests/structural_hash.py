@@ -12,15 +12,15 @@ from dy2st.dtypes import DType
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register
-from dy2st.runtime.backends.cpu.loop_nests.schedule import Layout
+from dy2st.runtime.backends.cpu.loop_nests.schedule import NestLayout
 
 _PLAIN = (int, float, str, bytes, bool, type(None), DType)
 
 
-def likeness(made: Layout) -> Hashable | None:
+def structural_hash(made: NestLayout) -> Hashable | None:
     """Return what decides the text of a nest; None where an attribute is no plain value, such as an array.
 
-    Extents that only the run tells are alike; numbers are told apart by type and sign, as `repr` shows them.
+    Extents known only at run time are alike; numbers are told apart by type and sign, as `repr` shows them.
     """
     group = made.group
     numbers: dict[Value, int] = {}

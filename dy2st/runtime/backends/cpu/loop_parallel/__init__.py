@@ -1,4 +1,4 @@
-"""Whole loops shared by threads: each runs all turns on rows of its own, and nobody waits before the end.
+"""Whole loops shared by threads: each runs all iterations on rows of its own, and nobody waits before the end.
 
     independent_axes.py       which axes of the values in a loop never meet: what stands at one place of such an axis
                   depends on what stands at that place elsewhere, and on nothing beside it

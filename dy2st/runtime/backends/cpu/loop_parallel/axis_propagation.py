@@ -17,7 +17,7 @@ from dy2st.shapes import Extent
 Node = tuple[Value, int]
 _WHOLE = ("slice", None, None, None)
 
-_TIES: dict[str, Callable[[Ties, Operation], None]] = {}
+_TIES: dict[str, Callable[[AxisClasses, Operation], None]] = {}
 _ties = entering(_TIES)
 
 
@@ -29,7 +29,7 @@ def axes_of(value: Value) -> Sequence[Extent | None]:
     return (t.extent,) if isinstance(t, ScalarType) and t is value.type else ()
 
 
-class Ties:
+class AxisClasses:
     """Classes of nodes, as they are tied to each other, and which of them are mixed."""
 
     def __init__(self) -> None:
@@ -66,11 +66,11 @@ class Ties:
             self._mixed.add(self._top((value, axis)))
 
     def is_mixed(self, node: Node) -> bool:
-        """Say whether places of an axis meet somewhere."""
+        """Return whether places of an axis meet somewhere."""
         return self._top(node) in self._mixed
 
     def are_tied(self, one: Node, other: Node) -> bool:
-        """Say whether two axes are of one class."""
+        """Return whether two axes are of one class."""
         return self._top(one) == self._top(other)
 
     def members(self, node: Node) -> Iterator[Node]:
@@ -79,8 +79,8 @@ class Ties:
         return (other for other in list(self._above) if self._top(other) == top)
 
 
-def tie_loop(ties: Ties, loop: Operation, beside: Collection[Operation] = ()) -> None:
-    """Tie what a loop carries and hands to its turns, and all that is inside but the operations `beside`."""
+def tie_loop(ties: AxisClasses, loop: Operation, beside: Collection[Operation] = ()) -> None:
+    """Tie what a loop carries and hands to its iterations, and all that is inside but the operations `beside`."""
     (body,), carried = loop.blocks, loop.attributes["carried"]
     counted = loop.op.is_counted
     arguments, following = body.arguments[counted:], body.results[not counted :]
@@ -95,7 +95,7 @@ def tie_loop(ties: Ties, loop: Operation, beside: Collection[Operation] = ()) ->
     _tie_block(ties, body, beside)
 
 
-def _tie_block(ties: Ties, block: Block, beside: Collection[Operation] = ()) -> None:
+def _tie_block(ties: AxisClasses, block: Block, beside: Collection[Operation] = ()) -> None:
     for operation in block.operations:
         if operation in beside:
             continue
@@ -103,7 +103,7 @@ def _tie_block(ties: Ties, block: Block, beside: Collection[Operation] = ()) -> 
         tie(ties, operation)
 
 
-def _mixed(ties: Ties, operation: Operation) -> None:
+def _mixed(ties: AxisClasses, operation: Operation) -> None:
     values = [*operation.operands, *operation.results]
     for block in operation.blocks:
         values += [v for inner in block.walk() for v in (*inner.operands, *inner.results)] + block.arguments
@@ -112,14 +112,14 @@ def _mixed(ties: Ties, operation: Operation) -> None:
 
 
 @_ties("detach", "renew", "zeros_like", "ones_like")
-def _elementwise(ties: Ties, operation: Operation) -> None:
+def _elementwise(ties: AxisClasses, operation: Operation) -> None:
     (result,) = operation.results
     for operand in operation.operands:
         ties.tie_all(operand, result) if isinstance(operand.type, TensorType) else ties.mix(operand)
 
 
 @_ties("cond")
-def _cond(ties: Ties, operation: Operation) -> None:
+def _cond(ties: AxisClasses, operation: Operation) -> None:
     predicate, *operands = operation.operands
     ties.mix(predicate)
     for block in operation.blocks:
@@ -131,12 +131,12 @@ def _cond(ties: Ties, operation: Operation) -> None:
 
 
 @_ties("dim")
-def _dim(ties: Ties, operation: Operation) -> None:
+def _dim(ties: AxisClasses, operation: Operation) -> None:
     ties.tie((operation.results[0], 0), (operation.operands[0], operation.attributes["axis"]))
 
 
 @_ties("broadcast_extent")
-def _broadcast_extent(ties: Ties, operation: Operation) -> None:
+def _broadcast_extent(ties: AxisClasses, operation: Operation) -> None:
     (a, b), (made,) = operation.operands, operation.results
     if axes_of(a) == axes_of(b) == axes_of(made) != (None,):
         ties.tie((a, 0), (made, 0))
@@ -145,7 +145,7 @@ def _broadcast_extent(ties: Ties, operation: Operation) -> None:
         _mixed(ties, operation)
 
 
-def _numbers_of_extents(ties: Ties, operation: Operation, dims: Sequence[Value]) -> None:
+def _numbers_of_extents(ties: AxisClasses, operation: Operation, dims: Sequence[Value]) -> None:
     """Tie the numbers that an op takes as extents of its result."""
     rest = iter(dims)
     for axis, known in enumerate(operation.attributes["shape"]):
@@ -154,13 +154,13 @@ def _numbers_of_extents(ties: Ties, operation: Operation, dims: Sequence[Value])
 
 
 @_ties("broadcast")
-def _broadcast(ties: Ties, operation: Operation) -> None:
+def _broadcast(ties: AxisClasses, operation: Operation) -> None:
     (x, *dims), (made,) = operation.operands, operation.results
     _numbers_of_extents(ties, operation, dims)
     _trailing(ties, x, made, repeats=True)
 
 
-def _trailing(ties: Ties, few: Value, many: Value, *, repeats: bool) -> None:
+def _trailing(ties: AxisClasses, few: Value, many: Value, *, repeats: bool) -> None:
     """Tie the last axes of two values where they are as long; one that is summed up, or may be, is mixed."""
     lead = len(axes_of(many)) - len(axes_of(few))
     for i, (a, b) in enumerate(zip(axes_of(few), axes_of(many)[lead:], strict=True)):
@@ -173,7 +173,7 @@ def _trailing(ties: Ties, few: Value, many: Value, *, repeats: bool) -> None:
 
 
 @_ties("sum_to")
-def _sum_to(ties: Ties, operation: Operation) -> None:
+def _sum_to(ties: AxisClasses, operation: Operation) -> None:
     (x, *dims), (made,) = operation.operands, operation.results
     _numbers_of_extents(ties, operation, dims)
     for axis in range(len(axes_of(x)) - len(axes_of(made))):
@@ -182,13 +182,13 @@ def _sum_to(ties: Ties, operation: Operation) -> None:
 
 
 @_ties("full")
-def _full(ties: Ties, operation: Operation) -> None:
+def _full(ties: AxisClasses, operation: Operation) -> None:
     ties.mix(operation.operands[0])
     _numbers_of_extents(ties, operation, operation.operands[1:])
 
 
 @_ties("sum", "mean", "max", "top", "min", "prod", "all", "any")
-def _reduction(ties: Ties, operation: Operation) -> None:
+def _reduction(ties: AxisClasses, operation: Operation) -> None:
     (x,), (made,) = operation.operands, operation.results
     axes, keepdim = operation.attributes["axis"], operation.attributes["keepdim"]
     kept = [i for i in range(len(axes_of(x))) if i not in axes]
@@ -199,7 +199,7 @@ def _reduction(ties: Ties, operation: Operation) -> None:
 
 
 @_ties("matmul")
-def _matmul(ties: Ties, operation: Operation) -> None:
+def _matmul(ties: AxisClasses, operation: Operation) -> None:
     (x, y), (made,) = operation.operands, operation.results
     rank = len(axes_of(made))
     if not len(axes_of(x)) == len(axes_of(y)) == rank >= 2:
@@ -215,10 +215,10 @@ def _matmul(ties: Ties, operation: Operation) -> None:
     ties.mix(made, rank - 1)
 
 
-def _indexed(ties: Ties, x: Value, spec: Sequence[Any], numbers: Sequence[Value]) -> list[int | None] | None:
+def _indexed(ties: AxisClasses, x: Value, spec: Sequence[Any], numbers: Sequence[Value]) -> list[int | None] | None:
     """Mix the axes that a spec cuts; return which axis of `x` each axis of the part is, None for another one.
 
-    None for all of it where tensors of places or masks are among the brackets.
+    None for all of it where index tensors or masks are in the index expression.
     """
     for number in numbers:
         ties.mix(number)
@@ -243,7 +243,7 @@ def _indexed(ties: Ties, x: Value, spec: Sequence[Any], numbers: Sequence[Value]
 
 
 @_ties("index")
-def _index(ties: Ties, operation: Operation) -> None:
+def _index(ties: AxisClasses, operation: Operation) -> None:
     (x, *numbers), (made,) = operation.operands, operation.results
     found = _indexed(ties, x, operation.attributes["spec"], numbers)
     if found is None or len(found) != len(axes_of(made)):
@@ -257,7 +257,7 @@ def _index(ties: Ties, operation: Operation) -> None:
 
 
 @_ties("index_set")
-def _index_set(ties: Ties, operation: Operation) -> None:
+def _index_set(ties: AxisClasses, operation: Operation) -> None:
     (x, value, *numbers), (made,) = operation.operands, operation.results
     ties.tie_all(x, made)
     found = _indexed(ties, x, operation.attributes["spec"], numbers)
@@ -275,24 +275,24 @@ def _index_set(ties: Ties, operation: Operation) -> None:
 
 
 @_ties("transpose")
-def _transpose(ties: Ties, operation: Operation) -> None:
+def _transpose(ties: AxisClasses, operation: Operation) -> None:
     for place, axis in enumerate(operation.attributes["perm"]):
         ties.tie((operation.operands[0], axis), (operation.results[0], place))
 
 
 @_ties("expand_dims")
-def _expand_dims(ties: Ties, operation: Operation) -> None:
+def _expand_dims(ties: AxisClasses, operation: Operation) -> None:
     (x,), (made,) = operation.operands, operation.results
     _around(ties, x, made, {a % len(axes_of(made)) for a in operation.attributes["axes"]})
 
 
 @_ties("squeeze")
-def _squeeze(ties: Ties, operation: Operation) -> None:
+def _squeeze(ties: AxisClasses, operation: Operation) -> None:
     (x,), (made,) = operation.operands, operation.results
     _around(ties, made, x, {a % len(axes_of(x)) for a in operation.attributes["axes"]})
 
 
-def _around(ties: Ties, few: Value, many: Value, more: set[int]) -> None:
+def _around(ties: AxisClasses, few: Value, many: Value, more: set[int]) -> None:
     """Tie the axes of two values, one of which has `more` of them."""
     for place, axis in enumerate(i for i in range(len(axes_of(many))) if i not in more):
         ties.tie((few, place), (many, axis))
@@ -301,7 +301,7 @@ def _around(ties: Ties, few: Value, many: Value, more: set[int]) -> None:
 
 
 @_ties("reshape")
-def _reshape(ties: Ties, operation: Operation) -> None:
+def _reshape(ties: AxisClasses, operation: Operation) -> None:
     (x, *dims), (made,) = operation.operands, operation.results
     _numbers_of_extents(ties, operation, dims)
     before, after = axes_of(x), axes_of(made)
@@ -319,7 +319,7 @@ def _reshape(ties: Ties, operation: Operation) -> None:
 
 
 @_ties("concat")
-def _concat(ties: Ties, operation: Operation) -> None:
+def _concat(ties: AxisClasses, operation: Operation) -> None:
     axis = operation.attributes["axis"]
     for operand in operation.operands:
         ties.tie_all(operand, operation.results[0])
@@ -327,13 +327,13 @@ def _concat(ties: Ties, operation: Operation) -> None:
 
 
 @_ties("stack")
-def _stack(ties: Ties, operation: Operation) -> None:
+def _stack(ties: AxisClasses, operation: Operation) -> None:
     for operand in operation.operands:
         _around(ties, operand, operation.results[0], {operation.attributes["axis"]})
 
 
 @_ties("split")
-def _split(ties: Ties, operation: Operation) -> None:
+def _split(ties: AxisClasses, operation: Operation) -> None:
     x, *numbers = operation.operands
     for made in operation.results:
         ties.tie_all(x, made)
@@ -343,12 +343,12 @@ def _split(ties: Ties, operation: Operation) -> None:
 
 
 @_ties("list_stack")
-def _list_stack(ties: Ties, operation: Operation) -> None:
+def _list_stack(ties: AxisClasses, operation: Operation) -> None:
     _around(ties, operation.operands[0], operation.results[0], {0})
 
 
 @_ties("list_new", "list_append", "list_get", "list_set", "list_pop", "list_len")
-def _of_lists(ties: Ties, operation: Operation) -> None:
+def _of_lists(ties: AxisClasses, operation: Operation) -> None:
     """Tie lists and what is put into them or taken out; where elements stand makes no difference to their rows."""
     values = [*operation.operands, *operation.results]
     lists = [v for v in values if isinstance(v.type, ListType)]

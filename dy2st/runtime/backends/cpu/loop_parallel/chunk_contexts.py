@@ -36,15 +36,15 @@ from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import (
     SHARE,
     STOP,
 )
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 
 _HANDED_ON = (HOST, RUN, ALLOCATE, CONSTANTS, LIBRARY)
 POLL = "dy2st.poll"
 
 
-def contexts(module: Module) -> str:
+def contexts(module: LLVMModule) -> str:
     """Return the name of the function that gives the contexts of parts, null where there is no memory."""
-    f = Function(
+    f = LLVMFunction(
         "dy2st.parts.contexts", [("ptr", "%context"), ("i64", "%count")], "ptr", linkage="internal", also="nounwind"
     )
     place = f.offset("%context", PARTS)
@@ -73,10 +73,10 @@ def contexts(module: Module) -> str:
     return module.add(f.name, f.text())
 
 
-def looking(module: Module) -> str:
+def looking(module: LLVMModule) -> str:
     """Return the name of the function that looks in at Python for a part."""
     module.add(POLL, f"declare i32 @{POLL}(ptr)")
-    f = Function("dy2st.parts.look", [("ptr", "%context")], "i32", linkage="internal", also="nounwind")
+    f = LLVMFunction("dy2st.parts.look", [("ptr", "%context")], "i32", linkage="internal", also="nounwind")
     parent = f.load("ptr", f.offset("%context", PARENT))
     with f.when(f.value(f"icmp eq ptr {parent}, null"), "whole"):
         f.ret("i32", f.call("i32", f"@{POLL}", "ptr %context"))
@@ -93,9 +93,9 @@ def looking(module: Module) -> str:
     return module.add(f.name, f.text())
 
 
-def joined(module: Module) -> str:
+def joined(module: LLVMModule) -> str:
     """Return the name of the function that counts what the parts held."""
-    f = Function("dy2st.parts.joined", [("ptr", "%context")], linkage="internal", also="nounwind")
+    f = LLVMFunction("dy2st.parts.joined", [("ptr", "%context")], linkage="internal", also="nounwind")
     parts, total = f.load("ptr", f.offset("%context", PARTS)), f.slot("i64")
     f.store("i64", f.load("i64", f.offset("%context", LIVE)), total)
     with f.loop(str(MOST_PARTS), hint="part") as i:
@@ -108,9 +108,9 @@ def joined(module: Module) -> str:
     return module.add(f.name, f.text())
 
 
-def emptied(module: Module) -> str:
+def emptied(module: LLVMModule) -> str:
     """Return the name of the function that takes all blocks of the parts back."""
-    f = Function("dy2st.parts.emptied", [("ptr", "%context")], linkage="internal", also="nounwind")
+    f = LLVMFunction("dy2st.parts.emptied", [("ptr", "%context")], linkage="internal", also="nounwind")
     parts = f.load("ptr", f.offset("%context", PARTS))
     with f.loop(str(MOST_PARTS), hint="part") as i:
         part = f.offset(parts, f.value(f"mul i64 {i}, {CONTEXT_BYTES}"))

@@ -16,7 +16,7 @@ import hashlib
 from dy2st.ir.types import ListType, TensorType
 from dy2st.runtime.backends.cpu.allocator.list_functions import CAPACITY, LENGTH, STORAGE, row_bytes
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import as_part, kinds, owners
 
@@ -24,10 +24,10 @@ _DATA, _EXTENTS = 8, 16
 """Where an element that is a tensor has its address and its extents."""
 
 
-def cut_list(module: Module, t: ListType, by_rows: bool) -> str:
+def cut_list(module: LLVMModule, t: ListType, by_rows: bool) -> str:
     """Return the name of the function that makes the list of a part; not `by_rows`, it has the same elements."""
     parameters = [("ptr", "%context"), ("ptr", "%list"), *(("i64", n) for n in ("%rows", "%first", "%there"))]
-    f = Function(_name("cut", t, by_rows), parameters, "ptr", linkage="internal", also="nounwind")
+    f = LLVMFunction(_name("cut", t, by_rows), parameters, "ptr", linkage="internal", also="nounwind")
     length = f.load("i64", f.offset("%list", LENGTH))
     new, there = _new_list(f, t, length)
     source = f.offset(f.load("ptr", f.offset("%list", STORAGE)), HEAD)
@@ -48,10 +48,10 @@ def cut_list(module: Module, t: ListType, by_rows: bool) -> str:
     return module.add(f.name, f.text())
 
 
-def whole_list(module: Module, t: ListType, by_rows: bool) -> str:
+def whole_list(module: LLVMModule, t: ListType, by_rows: bool) -> str:
     """Return the name of the function that puts the lists of parts together."""
     parameters = [("ptr", "%context"), ("ptr", "%lists"), *(("i64", n) for n in ("%count", "%rows", "%size"))]
-    f = Function(_name("whole", t, by_rows), parameters, "ptr", linkage="internal", also="nounwind")
+    f = LLVMFunction(_name("whole", t, by_rows), parameters, "ptr", linkage="internal", also="nounwind")
     first = f.load("ptr", "%lists")
     length = f.load("i64", f.offset(first, LENGTH))
     with f.loop("%count", hint="part") as k:
@@ -70,7 +70,7 @@ def whole_list(module: Module, t: ListType, by_rows: bool) -> str:
     return module.add(f.name, f.text())
 
 
-def _join(f: Function, t: TensorType, row: str, before: str) -> None:
+def _join(f: LLVMFunction, t: TensorType, row: str, before: str) -> None:
     """Write an element of the rows of all parts; those of the first part stand in `row`."""
     inner = times(f, 1, *_inner(f, row, t), t.dtype.itemsize)
     block = f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {times(f, inner, '%rows')}")
@@ -93,7 +93,7 @@ def _join(f: Function, t: TensorType, row: str, before: str) -> None:
     f.store("i64", "%rows", f.offset(row, _EXTENTS))
 
 
-def _new_list(f: Function, t: ListType, length: str) -> tuple[str, str]:
+def _new_list(f: LLVMFunction, t: ListType, length: str) -> tuple[str, str]:
     """Write a list with room for so many elements; return it, and where they stand."""
     new = f.call("ptr", "@dy2st.allocate", "ptr %context", "i64 24")
     _unless_null(f, new)
@@ -104,12 +104,12 @@ def _new_list(f: Function, t: ListType, length: str) -> tuple[str, str]:
     return new, f.offset(storage, HEAD)
 
 
-def _unless_null(f: Function, block: str) -> None:
+def _unless_null(f: LLVMFunction, block: str) -> None:
     with f.when(f.value(f"icmp eq ptr {block}, null"), "none"):
         f.ret("ptr", "null")
 
 
-def _inner(f: Function, row: str, t: TensorType) -> list[str]:
+def _inner(f: LLVMFunction, row: str, t: TensorType) -> list[str]:
     """Write the extents of an element beside its rows."""
     return [f.load("i64", f.offset(row, _EXTENTS + 8 * i)) for i in range(1, t.rank)]
 

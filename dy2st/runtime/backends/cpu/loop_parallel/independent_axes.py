@@ -1,4 +1,5 @@
-"""Which axes in a loop are kept apart: one place of such an axis has nothing to do with another, turn after turn.
+"""Which axes in a loop are kept apart: one place of such an axis has nothing to do with another, iteration after
+iteration.
 
     while t < n:                    rows of h, of x[t], of the products and of the gates are one class of axes
         h = tanh(x[t] @ w + h @ u)  that no operation mixes; those of w and u are mixed by the products
@@ -16,12 +17,12 @@ from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType
 from dy2st.ops.control.control_flow import Assert
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import as_part, in_nests, in_registers, owners
-from dy2st.runtime.backends.cpu.loop_parallel.axis_propagation import Node, Ties, axes_of, tie_loop
-from dy2st.runtime.backends.cpu.loop_parallel.reductions import Sum, sums_of, tie_sum
+from dy2st.runtime.backends.cpu.loop_parallel.axis_propagation import AxisClasses, Node, axes_of, tie_loop
+from dy2st.runtime.backends.cpu.loop_parallel.reductions import CarriedSum, sums_of, tie_sum
 from dy2st.shapes import Dim
 
 
-def kept_apart(loop: Operation) -> dict[Value, int] | None:
+def independent_axes(loop: Operation) -> dict[Value, int] | None:
     """Return axes, one of each tensor that a loop carries, whose places do not meet; None where there are none.
 
     A carried tensor without such an axis is a sum over these places. Other values have an axis of the same class or
@@ -34,9 +35,9 @@ def kept_apart(loop: Operation) -> dict[Value, int] | None:
     return found if found is not None or not sums else _kept_apart(loop, ())
 
 
-def _kept_apart(loop: Operation, sums: Sequence[Sum]) -> dict[Value, int] | None:
+def _kept_apart(loop: Operation, sums: Sequence[CarriedSum]) -> dict[Value, int] | None:
     """Return such axes, where these are the sums."""
-    ties = Ties()
+    ties = AxisClasses()
     tie_loop(ties, loop, [operation for one in sums for operation in one.operations])
     for one in sums:
         tie_sum(ties, one)
@@ -49,12 +50,12 @@ def _kept_apart(loop: Operation, sums: Sequence[Sum]) -> dict[Value, int] | None
 
 
 def _is_observed(operation: Operation) -> bool:
-    """Say whether a run may not begin again after it, or what is inside is not looked into."""
+    """Return whether a run may not begin again after it, or what is inside is not looked into."""
     op = operation.op
     return op.effect or op.is_call or op.is_try or isinstance(op, Assert)
 
 
-def _class(ties: Ties, loop: Operation, node: Node, sums: Sequence[Sum]) -> dict[Value, int] | None:
+def _class(ties: AxisClasses, loop: Operation, node: Node, sums: Sequence[CarriedSum]) -> dict[Value, int] | None:
     """Return the class of an axis, where it may be cut; a value has at most one axis of it."""
     if ties.is_mixed(node):
         return None
@@ -79,17 +80,17 @@ def _class(ties: Ties, loop: Operation, node: Node, sums: Sequence[Sum]) -> dict
 
 
 def _is_copied(value: Value) -> bool:
-    """Say whether loop nests can copy some rows of a value, as parts do of what they begin with."""
+    """Return whether loop nests can copy some rows of a value, as parts do of what they begin with."""
     return not isinstance(value.type, TensorType) or in_nests(value.type.dtype)
 
 
 def _is_alike(value: Value) -> bool:
-    """Say whether a value, which no row went into, is numbers that own no memory."""
+    """Return whether a value, which no row went into, is numbers that own no memory."""
     t = value.type
     return in_registers(t) or (isinstance(t, ListType) and not any(True for _ in owners(as_part(t.element))))
 
 
 def _is_cut_easily(loop: Operation) -> bool:
-    """Say whether tensors, numbers and lists of these are all that comes in and out."""
+    """Return whether tensors, numbers and lists of these are all that comes in and out."""
     types = (v.type.element if isinstance(v.type, ListType) else v.type for v in (*loop.operands, *loop.results))
     return all(isinstance(t, (TensorType, ScalarType)) for t in types)

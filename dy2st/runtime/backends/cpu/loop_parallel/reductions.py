@@ -19,13 +19,13 @@ from dy2st.ops.linalg.matmul import MatMulAdd
 from dy2st.ops.shape.shape import SumTo
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers
-from dy2st.runtime.backends.cpu.loop_parallel.axis_propagation import Node, Ties, axes_of
+from dy2st.runtime.backends.cpu.loop_parallel.axis_propagation import AxisClasses, Node, axes_of
 
 _DTYPES = ("float32", "float64")
 
 
 @record(frozen=True)
-class Sum:
+class CarriedSum:
     """Which of the carried values it is, the operations that add to it, and the axes that they sum over."""
 
     place: int
@@ -33,8 +33,8 @@ class Sum:
     rows: list[Node]
 
 
-def sums_of(loop: Operation) -> Iterator[Sum]:
-    """Yield the sums that a loop carries: each turn adds to them, and does nothing else with them."""
+def sums_of(loop: Operation) -> Iterator[CarriedSum]:
+    """Yield the sums that a loop carries: each iteration adds to them, and does nothing else with them."""
     (body,), first = loop.blocks, int(loop.op.is_counted)
     uses = Counter(v for operation in body.operations for v in operation.operands) + Counter(body.results)
     carried = body.arguments[first : first + loop.attributes["carried"]]
@@ -46,7 +46,7 @@ def sums_of(loop: Operation) -> Iterator[Sum]:
             continue
         found = _product(adds, total) if isinstance(adds.op, MatMulAdd) else _plain(adds, total, uses)
         if found is not None:
-            yield Sum(place, *found)
+            yield CarriedSum(place, *found)
 
 
 def _product(adds: Operation, total: Value) -> tuple[list[Operation], list[Node]] | None:
@@ -63,17 +63,17 @@ def _plain(adds: Operation, total: Value, uses: Counter[Value]) -> tuple[list[Op
         return None
     (more,) = [v for v in adds.operands if v is not total] or [total]
     made = more.operation
-    if made is None or uses[more] != 1 or not isinstance(made.op, (Sum, SumTo)) or more.type != total.type:
+    if made is None or uses[more] != 1 or not isinstance(made.op, (CarriedSum, SumTo)) or more.type != total.type:
         return None
     x = made.operands[0]
-    if isinstance(made.op, Sum) and (made.attributes["axis"] != (0,) or made.attributes["keepdim"]):
+    if isinstance(made.op, CarriedSum) and (made.attributes["axis"] != (0,) or made.attributes["keepdim"]):
         return None
     if not isinstance(x.type, TensorType) or axes_of(x)[1:] != axes_of(more) or x.type.dtype is not more.type.dtype:  # type: ignore[union-attr]
         return None
     return [made, adds], [(x, 0)]
 
 
-def tie_sum(ties: Ties, one: Sum) -> None:
+def tie_sum(ties: AxisClasses, one: CarriedSum) -> None:
     """Tie the axes that a sum is over, and mix all others."""
     for operation in one.operations:
         for value in (*operation.operands, *operation.results):

@@ -13,16 +13,16 @@ from dy2st.ir.types import TensorType
 from dy2st.ops.core.elementwise_base import Ufunc
 from dy2st.ops.elementwise.complex import PART_OF, Conj
 from dy2st.ops.elementwise.power import Pow, Square
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
 from dy2st.runtime.backends.cpu.emitter.shared_routines import routine
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind, in_register, is_native
-from dy2st.runtime.backends.cpu.ops.numpy_ufunc_loops import Loop, room
+from dy2st.runtime.backends.cpu.ops.numpy_ufunc_loops import UfuncLoop, room
 from dy2st.runtime.backends.cpu.ops.tensors import extents, product
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element, store_element
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 _LETTERS = {float32: "f", float64: "d", complex64: "F", complex128: "D", bool_: "?"}
@@ -31,7 +31,7 @@ _COST = 5000
 
 
 def computes_with_complex(operation: Operation) -> bool:
-    """Say whether an elementwise operation on complex numbers, or that makes them, has a form here."""
+    """Return whether an elementwise operation on complex numbers, or that makes them, has a form here."""
     types = [v.type for v in (*operation.operands, *operation.results)]
     dtypes = [t.dtype for t in types if isinstance(t, TensorType)]  # zeros are also made like lists and variants
     if len(dtypes) < len(types) or not any(d.is_complex for d in dtypes):
@@ -56,7 +56,7 @@ def _ufunc(operation: Operation) -> str | None:
     return op.function
 
 
-def elementwise(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def elementwise(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write one operation."""
     (result,), f = operation.results, w.f
     places = [_place(w, v, c) for v, c in zip(operation.operands, operands, strict=True)]
@@ -72,7 +72,7 @@ def elementwise(w: Writer, operation: Operation, operands: list[Components]) -> 
     else:
         ufunc = "multiply" if name == "safe_mul" else _ufunc(operation)
         letters = ["".join(_LETTERS[tensor_type(v).dtype] for v in side) for side in (operation.operands, [result])]
-        loop = Loop(w, f"numpy.{ufunc}.{'->'.join(letters)}")
+        loop = UfuncLoop(w, f"numpy.{ufunc}.{'->'.join(letters)}")
         w.demand(loop.there)
         steps = [tensor_type(v).dtype.itemsize for v in (*operation.operands, result)]
         loop.call([*places, made[1]], count, [], steps, _COST)
@@ -81,7 +81,7 @@ def elementwise(w: Writer, operation: Operation, operands: list[Components]) -> 
     return [(load_element(f, t, made[1]),) if in_register(result.type) else made]
 
 
-def _place(w: Writer, value: Value, components: Components) -> str:
+def _place(w: FunctionEmitter, value: Value, components: Components) -> str:
     """Return where the elements of an operand stand; those of a register are put on the stack."""
     if not in_register(value.type):
         return components[1]
@@ -90,7 +90,7 @@ def _place(w: Writer, value: Value, components: Components) -> str:
     return place
 
 
-def _move(w: Writer, source: tuple[str, DType], to: tuple[str, DType], count: str, at: int) -> None:
+def _move(w: FunctionEmitter, source: tuple[str, DType], to: tuple[str, DType], count: str, at: int) -> None:
     """Write a cast, or a part: part `at` of what is complex becomes what is real."""
     (x, given), (y, wanted) = source, to
     part, half = PART_OF.get(given, given), PART_OF.get(wanted, wanted)
@@ -104,15 +104,15 @@ def _move(w: Writer, source: tuple[str, DType], to: tuple[str, DType], count: st
         _move_part(w, (x, given, 1), (y, half, 2), count)
 
 
-def _move_part(w: Writer, source: tuple[str, DType, int], to: tuple[str, DType, int], count: str) -> None:
+def _move_part(w: FunctionEmitter, source: tuple[str, DType, int], to: tuple[str, DType, int], count: str) -> None:
     """Write a copy of so many floats from one address to another: each an address, a dtype and a step in elements."""
     (x, given, x_step), (y, wanted, y_step) = source, to
     kernels = w.unit.kernels
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         with f.loop("%count") as i:
             element = load_element(f, given, f.offset("%x", times(f, i, x_step * given.itemsize)))
-            element = converted(Lanes(f, kernels, 1), element, given, wanted)
+            element = converted(VectorType(f, kernels, 1), element, given, wanted)
             store_element(f, wanted, element, f.offset("%y", times(f, i, y_step * wanted.itemsize)))
 
     word = f"part.{given.name}.{x_step}.{wanted.name}.{y_step}"
@@ -120,12 +120,12 @@ def _move_part(w: Writer, source: tuple[str, DType, int], to: tuple[str, DType, 
     w.f.call("void", name, f"ptr {x}", f"ptr {y}", f"i64 {count}")
 
 
-def _clear_zeros(w: Writer, dtype: DType, places: Sequence[str], count: str) -> None:
+def _clear_zeros(w: FunctionEmitter, dtype: DType, places: Sequence[str], count: str) -> None:
     """Write zeros to products of which a factor is 0."""
     part = PART_OF[dtype]
     kind = element_kind(part)
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         with f.loop("%count") as i:
             at = times(f, i, dtype.itemsize)
             zeros: list[str] = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Value, tensor_type
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
 from dy2st.runtime.backends.cpu.emitter.shared_routines import routine, split_routine
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import minus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, in_register
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, extents
@@ -16,10 +16,10 @@ from dy2st.runtime.backends.cpu.python_abi.ufunc_loops import PREFIX
 Number = str | int
 
 
-class Loop:
+class UfuncLoop:
     """One loop: where it stands in this process, in registers."""
 
-    def __init__(self, w: Writer, name: str):
+    def __init__(self, w: FunctionEmitter, name: str):
         self._w = w
         self._loop, self._data = (w.library(f"{PREFIX}{name}.{part}") for part in ("loop", "data"))
         self.there = w.f.value(f"icmp ne ptr {self._loop}, null")
@@ -38,9 +38,9 @@ class Loop:
         cores
             The core extents, in the order in which the ufunc's signature names them.
         steps
-            The bytes from turn to turn of each argument, then those of each core axis of each argument.
+            The bytes from iteration to iteration of each argument, then those of each core axis of each argument.
         cost
-            How many picoseconds a turn takes, roughly.
+            How many picoseconds an iteration takes, roughly.
         """
         f = self._w.f
         rows = [_row(f, "ptr", places), _row(f, "i64", (turns, *cores)), _row(f, "i64", steps)]
@@ -49,21 +49,21 @@ class Loop:
                f"i64 {turns}", f"i64 {cost}")  # fmt: skip
 
 
-def _row(f: Function, kind: str, values: Sequence[Number]) -> str:
+def _row(f: LLVMFunction, kind: str, values: Sequence[Number]) -> str:
     row = f.slot(kind, max(2, len(values)))
     for at, value in enumerate(values):
         f.store(kind, str(value), f.offset(row, 8 * at))
     return row
 
 
-def _turns(w: Writer, arguments: int, cores: int) -> str:
-    """Return the function that runs a loop with so many arguments and core extents, by ranges of its turns."""
+def _turns(w: FunctionEmitter, arguments: int, cores: int) -> str:
+    """Return the function that runs a loop with so many arguments and core extents, by ranges of its iterations."""
     parameters = [
         *(("ptr", f"%{name}") for name in ("loop", "data", "places", "extents", "steps")),
         ("i64", "%turns"), ("i64", "%cost"),
     ]  # fmt: skip
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         own, dims = f.slot("ptr", max(2, arguments)), f.slot("i64", max(2, 1 + cores))
         for i in range(arguments):
             place, step = f.load("ptr", f.offset("%places", 8 * i)), f.load("i64", f.offset("%steps", 8 * i))
@@ -76,24 +76,24 @@ def _turns(w: Writer, arguments: int, cores: int) -> str:
     return split_routine(w, f"ufunc.{arguments}.{cores}", parameters, lambda f: ("%turns", "%cost"), write)
 
 
-def row_major(cores: Sequence[Number], itemsize: int, f: Function) -> list[Number]:
-    """Write how many bytes each axis of arrays without gaps is apart, that of the turns first."""
+def row_major(cores: Sequence[Number], itemsize: int, f: LLVMFunction) -> list[Number]:
+    """Write how many bytes each axis of arrays without gaps is apart, that of the iterations first."""
     steps: list[Number] = [itemsize]
     for extent in reversed(cores):
         steps.insert(0, times(f, steps[0], extent))
     return steps
 
 
-def room(w: Writer, value: Value, shape: Sequence[str]) -> Components:
+def room(w: FunctionEmitter, value: Value, shape: Sequence[str]) -> Components:
     """Write room for a result: on the stack where it is one register."""
     t = tensor_type(value)
     return ("null", w.f.slot("i64")) if in_register(t) else allocate(w, t.dtype, shape)
 
 
-def has_nan(w: Writer, address: str, count: str, *, or_infinity: bool = False) -> str:
+def has_nan(w: FunctionEmitter, address: str, count: str, *, or_infinity: bool = False) -> str:
     """Write whether there is a NaN, or an infinity, among so many float64."""
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         found = f.slot("i1")
         f.store("i1", "false", found)
         with f.loop("%count") as i:

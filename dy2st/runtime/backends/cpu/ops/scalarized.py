@@ -21,17 +21,17 @@ from dy2st.ops.indexing.getitem import IndexAdd
 from dy2st.ops.linalg.matmul import MatMul
 from dy2st.ops.reduce.reduction import Mean
 from dy2st.ops.shape.shape import DimOf, SumTo
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.literals import element
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind, kinds, known_extents, told
 from dy2st.runtime.backends.cpu.ops.tensors import number_of
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import compute, converted, is_long
 from dy2st.runtime.backends.cpu.vector_ops.reductions import combined
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 from dy2st.runtime.interpreter.reference import single
 
 
-def small(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
+def small(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write an operation that `is_in_registers`."""
     op = operation.op
     made = None if isinstance(op, (DimOf, Item)) else tensor_type(operation.results[0])
@@ -86,9 +86,9 @@ def _moved(operation: Operation, operands: list[Components]) -> list[Components]
     return [told(v.type, list(np.ravel(n))) for v, n in zip(operation.results, names, strict=True)]
 
 
-def _with_added(w: Writer, operation: Operation, operands: list[Components]) -> list[str]:
+def _with_added(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> list[str]:
     """Write additions at places that are known, each at most once."""
-    t, lanes, made = tensor_type(operation.results[0]), Lanes(w.f, w.module, 1), list(operands[0])
+    t, lanes, made = tensor_type(operation.results[0]), VectorType(w.f, w.module, 1), list(operands[0])
     numbers = np.arange(len(made)).reshape(known_extents(t))
     places = REGISTRY["index"].eval(np, numbers, **operation.attributes)  # type: ignore[attr-defined]
     added = np.broadcast_to(_array(tensor_type(operation.operands[1]), operands[1]), places.shape)
@@ -97,7 +97,7 @@ def _with_added(w: Writer, operation: Operation, operands: list[Components]) -> 
     return made
 
 
-def _elementwise(w: Writer, operation: Operation, operands: list[Components]) -> list[str]:
+def _elementwise(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> list[str]:
     """Write an elementwise operation: one by one, or in vectors where it is long."""
     count = len(operands[0])
     dtype = tensor_type(operation.operands[0]).dtype
@@ -106,9 +106,9 @@ def _elementwise(w: Writer, operation: Operation, operands: list[Components]) ->
         while width < count and 2 * width <= w.unit.target.lanes(dtype.itemsize):
             width *= 2
     if width == 1:
-        lanes = Lanes(w.f, w.module, 1)
+        lanes = VectorType(w.f, w.module, 1)
         return [compute(lanes, operation, list(elements)) for elements in zip(*operands, strict=True)]
-    lanes, made = Lanes(w.f, w.module, width), list[str]()
+    lanes, made = VectorType(w.f, w.module, width), list[str]()
     kind = lanes.of(tensor_type(operation.results[0]).dtype)
     for start in range(0, count, width):
         packed = [_packed(lanes, tensor_type(v).dtype, c[start : start + width])
@@ -119,7 +119,7 @@ def _elementwise(w: Writer, operation: Operation, operands: list[Components]) ->
     return made
 
 
-def _packed(lanes: Lanes, dtype: Any, registers: Sequence[str]) -> str:
+def _packed(lanes: VectorType, dtype: Any, registers: Sequence[str]) -> str:
     """Write a vector of elements; the first one fills it up."""
     kind, vector = lanes.of(dtype), lanes.spread(registers[0], dtype)
     for i, register in enumerate(registers[1:], 1):
@@ -127,9 +127,9 @@ def _packed(lanes: Lanes, dtype: Any, registers: Sequence[str]) -> str:
     return vector
 
 
-def _reduced(w: Writer, operation: Operation, names: Any) -> list[str]:
+def _reduced(w: FunctionEmitter, operation: Operation, names: Any) -> list[str]:
     """Write a reduction, in the order of the elements."""
-    lanes, monoid = Lanes(w.f, w.module, 1), operation.op.monoid
+    lanes, monoid = VectorType(w.f, w.module, 1), operation.op.monoid
     source, made = tensor_type(operation.operands[0]).dtype, tensor_type(operation.results[0])
     axes = _axes(operation)
     rows = np.moveaxis(names, axes, range(len(axes))).reshape(math.prod(names.shape[a] for a in axes), -1)
@@ -152,12 +152,12 @@ def _axes(operation: Operation) -> list[int]:
     return [i for i, e in enumerate(shape) if i < lead or (kept[i - lead] == 1 and e != 1)]
 
 
-def _product(w: Writer, operation: Operation, operands: list[Components]) -> list[str]:
+def _product(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> list[str]:
     """Write a product of matrices, or of a batch of them."""
     x, y = (_array(tensor_type(v), c) for v, c in zip(operation.operands, operands, strict=True))
     x = x.swapaxes(-1, -2) if operation.attributes["transpose_x"] else x
     y = y.swapaxes(-1, -2) if operation.attributes["transpose_y"] else y
-    dtype, lanes = tensor_type(operation.results[0]).dtype, Lanes(w.f, w.module, 1)
+    dtype, lanes = tensor_type(operation.results[0]).dtype, VectorType(w.f, w.module, 1)
     kind, letter = lanes.of(dtype), "f" if dtype.is_floating else ""
 
     def dot(row: Any, column: Any) -> str:

@@ -13,12 +13,12 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.shape.concat_split import Squeeze
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import CONSTANTS, HEAD
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.outlined_helpers import MOST_BYTES, fixed_room, reused, room
 from dy2st.runtime.backends.cpu.llvm_ir.literals import element
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
     Components,
-    Strided,
+    StridedTensor,
     element_kind,
     in_register,
     is_native,
@@ -31,7 +31,7 @@ Made = Sequence[Components]
 
 
 # ---- memory --------------------------------------------------------------------------------------------------------
-def product(w: Writer, factors: Sequence[str]) -> str:
+def product(w: FunctionEmitter, factors: Sequence[str]) -> str:
     """Write a product of extents."""
     total, known = "", 1
     for factor in factors:
@@ -44,7 +44,7 @@ def product(w: Writer, factors: Sequence[str]) -> str:
     return total if known == 1 else w.f.value(f"mul i64 {total}, {known}")
 
 
-def checked_product(w: Writer, factors: Sequence[str]) -> tuple[str, str]:
+def checked_product(w: FunctionEmitter, factors: Sequence[str]) -> tuple[str, str]:
     """Write a product of numbers that are not negative; return it and whether it is one of 64 bits."""
     total, fits = "1", "true"
     for factor in factors:
@@ -64,7 +64,7 @@ def extents(value: Value, components: Components) -> list[str]:
     return [str(e) if isinstance(e, int) else c for e, c in zip(shape, components[2:], strict=True)]
 
 
-def allocate(w: Writer, dtype: DType, shape: Sequence[str]) -> Components:
+def allocate(w: FunctionEmitter, dtype: DType, shape: Sequence[str]) -> Components:
     """Write an allocation of a tensor in memory, whose elements are not set."""
     size, factors = _bytes(dtype, shape)
     name = room(w.unit.kernels, len(factors)) if factors else fixed_room(w.unit.kernels, size)
@@ -73,7 +73,9 @@ def allocate(w: Writer, dtype: DType, shape: Sequence[str]) -> Components:
     return (block, w.f.offset(block, HEAD), *shape)
 
 
-def allocate_unless_reused(w: Writer, dtype: DType, shape: Sequence[str], old: Components) -> tuple[Components, str]:
+def allocate_unless_reused(
+    w: FunctionEmitter, dtype: DType, shape: Sequence[str], old: Components
+) -> tuple[Components, str]:
     """Write room for a tensor: that of another one where nobody else holds it; return it, and a block to release."""
     f, (size, factors) = w.f, _bytes(dtype, shape)
     row, name = f.slot("ptr", 2), reused(w.unit.kernels, len(factors))
@@ -89,33 +91,33 @@ def _bytes(dtype: DType, shape: Sequence[str]) -> tuple[int, list[str]]:
     return min(math.prod(known) * dtype.itemsize, 2 * MOST_BYTES), [e for e in shape if not e.isdigit()]
 
 
-def allocate_bytes(w: Writer, size: str) -> tuple[str, str]:
+def allocate_bytes(w: FunctionEmitter, size: str) -> tuple[str, str]:
     """Write an allocation; return the block and its content."""
     block = w.f.call("ptr", "@dy2st.allocate", "ptr %context", f"i64 {size}")
     w.demand(w.f.value(f"icmp ne ptr {block}, null"))
     return block, w.f.offset(block, HEAD)
 
 
-def thread_count(w: Writer) -> str:
+def thread_count(w: FunctionEmitter) -> str:
     """Write how many threads a kernel may be split between: so many parts of scratch memory it needs."""
     w.unit.module.add("dy2st.threads", "declare i64 @dy2st.threads()")
     return w.f.call("i64", "@dy2st.threads")
 
 
-def viewed(w: Writer, value: Value, components: Components, data: str, shape: Sequence[str]) -> Components:
+def viewed(w: FunctionEmitter, value: Value, components: Components, data: str, shape: Sequence[str]) -> Components:
     """Return a tensor on the memory of another, held by the result."""
     w.owned(value, components)
     return (components[0], data, *shape)
 
 
 def are_ints(values: Sequence[Value]) -> bool:
-    """Say whether values can be extents; `eval` refuses others."""
+    """Return whether values can be extents; `eval` refuses others."""
     return all(isinstance(v.type, ScalarType) and v.type.kind == "int" for v in values)
 
 
 # ---- constants and numbers -------------------------------------------------------------------------------------------
 @rule("constant")
-def constant(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def constant(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a literal, or a read of the address of an array that the code is handed."""
     made = operation.results[0]
     t, array = tensor_type(made), np.ascontiguousarray(operation.attributes["value"])
@@ -129,13 +131,13 @@ def constant(w: Writer, operation: Operation, operands: list[Components]) -> Mad
 
 
 @rule("dim")
-def dim(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def dim(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write an extent."""
     return [(operands[0][2 + operation.attributes["axis"]],)]
 
 
 @rule("item")
-def item(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def item(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the one element as a number; `eval` says that there is not one."""
     (value,) = operation.operands
     t = tensor_type(value)
@@ -149,7 +151,7 @@ def item(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     )
 
 
-def number_of(w: Writer, dtype: DType, register: str) -> str:
+def number_of(w: FunctionEmitter, dtype: DType, register: str) -> str:
     """Return an element as a Python number."""
     if dtype.is_bool:
         return register
@@ -161,7 +163,7 @@ def number_of(w: Writer, dtype: DType, register: str) -> str:
 
 
 # ---- views -----------------------------------------------------------------------------------------------------------
-def _same_element(w: Writer, value: Value, components: Components, made: TensorType) -> Components | None:
+def _same_element(w: FunctionEmitter, value: Value, components: Components, made: TensorType) -> Components | None:
     """Return a tensor of one element as another of rank 0, or the other way; None where both are in memory."""
     t = tensor_type(value)
     if in_register(t) and in_register(made):
@@ -176,24 +178,24 @@ def _same_element(w: Writer, value: Value, components: Components, made: TensorT
 
 
 @rule("detach")
-def detach(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def detach(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the value itself."""
     return [w.owned(operation.operands[0], operands[0])]
 
 
 @rule("renew")
-def renew(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def renew(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the new value."""
     return [w.owned(operation.operands[0], operands[0])]
 
 
 @rule("full")
-def full(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def full(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a tensor of rank 0; loop nests fill others."""
     return [operands[0]] if in_register(operation.results[0].type) else host_rule(w, operation, operands)
 
 
-def unfilled(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def unfilled(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write memory for a tensor that nobody fills."""
     made = tensor_type(operation.results[0])
     if operation.op.splat is not None:
@@ -208,7 +210,7 @@ def unfilled(w: Writer, operation: Operation, operands: list[Components]) -> Mad
 
 
 @rule("expand_dims", "squeeze")
-def relabelled(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def relabelled(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a tensor with more, fewer or the same axes of extent 1; `eval` refuses to squeeze a longer one."""
     value, made = operation.operands[0], tensor_type(operation.results[0])
     if operation.op.can_raise([v.type for v in operation.operands], operation.attributes):
@@ -217,7 +219,7 @@ def relabelled(w: Writer, operation: Operation, operands: list[Components]) -> M
     if single is not None:
         return [single]
     shape, axes = extents(value, operands[0]), operation.attributes["axes"]
-    apart = list(operands[0].strides) if isinstance(operands[0], Strided) else None
+    apart = list(operands[0].strides) if isinstance(operands[0], StridedTensor) else None
     if isinstance(operation.op, Squeeze):
         kept = [i for i in range(len(shape)) if i not in [a % len(shape) for a in axes]]
         made_shape, made_apart = [shape[i] for i in kept], [apart[i] for i in kept] if apart else None
@@ -227,11 +229,11 @@ def relabelled(w: Writer, operation: Operation, operands: list[Components]) -> M
         made_shape = ["1" if i in new else next(rest) for i in range(made.rank)]
         made_apart = ["0" if i in new else next(gaps) for i in range(made.rank)] if apart else None
     result = viewed(w, value, operands[0], operands[0][1], made_shape)
-    return [result if made_apart is None else Strided.of(result, made_apart)]
+    return [result if made_apart is None else StridedTensor.of(result, made_apart)]
 
 
 @rule("reshape")
-def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def reshape(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the same elements under other extents; `eval` says that their number is another."""
     if not are_ints(operation.operands[1:]):
         return host_rule(w, operation, operands)
@@ -257,8 +259,8 @@ def reshape(w: Writer, operation: Operation, operands: list[Components]) -> Made
     return w.guarded(operation, operands, fine, fast)
 
 
-def index_leading(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write a read of leading places: a view. Other brackets are `eval`'s."""
+def index_leading(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
+    """Write a read of leading places: a view. Other index expressions are `eval`'s."""
     value, made, f = operation.operands[0], tensor_type(operation.results[0]), w.f
     t = tensor_type(value)
     places = leading_places(w, operation.attributes["spec"], operation.operands[1:], operands[1:])
@@ -278,12 +280,12 @@ def index_leading(w: Writer, operation: Operation, operands: list[Components]) -
     return w.guarded(operation, operands, inside, fast)
 
 
-def writable(w: Writer, value: Value, components: Components) -> Components:
+def writable(w: FunctionEmitter, value: Value, components: Components) -> Components:
     """Return a tensor with the same elements that may be written into: the operand where nobody else holds it."""
     return alone(w, tensor_type(value), components, w.takes_to_write(value))
 
 
-def alone(w: Writer, t: TensorType, components: Components, taken: bool = True) -> Components:
+def alone(w: FunctionEmitter, t: TensorType, components: Components, taken: bool = True) -> Components:
     """Return a tensor that nobody else holds: the one that was `taken` over where nobody does, else a copy."""
     f = w.f
     shape = [str(e) if isinstance(e, int) else c for e, c in zip(t.shape, components[2:], strict=True)]
@@ -308,7 +310,7 @@ def alone(w: Writer, t: TensorType, components: Components, taken: bool = True) 
 
 
 def leading_places(
-    w: Writer, spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]
+    w: FunctionEmitter, spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]
 ) -> list[str] | None:
     """Return the ints of a spec that has nothing else but whole axes behind them; None for other specs."""
     places: list[str] = []
@@ -328,7 +330,7 @@ def leading_places(
     return places if places else None
 
 
-def _offset(w: Writer, shape: Sequence[str], places: Sequence[str]) -> tuple[str, str]:
+def _offset(w: FunctionEmitter, shape: Sequence[str], places: Sequence[str]) -> tuple[str, str]:
     """Return the number of the first element at leading places, and whether they are inside of their axes."""
     f = w.f
     at, inside = "0", "true"

@@ -9,8 +9,8 @@ from typing import Any
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.records import record
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, in_register, is_native, is_small
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor, in_register, is_native, is_small
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import extents, index_leading, number_of, product, viewed
 
@@ -18,32 +18,32 @@ Made = Sequence[Components]
 _ALL = ("slice", None, None, None)
 
 
-def strides(w: Writer, value: Value, components: Components) -> list[str]:
+def strides(w: FunctionEmitter, value: Value, components: Components) -> list[str]:
     """Return how many elements the axes of a tensor are apart."""
-    if isinstance(components, Strided):
+    if isinstance(components, StridedTensor):
         return list(components.strides)
     shape = extents(value, components)
     return [product(w, shape[i + 1 :]) for i in range(len(shape))]
 
 
 def is_memory(value: Value) -> bool:
-    """Say whether a value is a tensor in memory with native elements."""
+    """Return whether a value is a tensor in memory with native elements."""
     return isinstance(value.type, TensorType) and not in_register(value.type) and is_native(value.type.dtype)
 
 
 @rule("transpose")
-def transpose(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def transpose(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a view with permuted axes."""
     (value,), perm = operation.operands, operation.attributes["perm"]
     if not is_memory(value):
         return host_rule(w, operation, operands)
     apart, shape = strides(w, value, operands[0]), extents(value, operands[0])
     made = viewed(w, value, operands[0], operands[0][1], [shape[p] for p in perm])
-    return [Strided.of(made, [apart[p] for p in perm])]
+    return [StridedTensor.of(made, [apart[p] for p in perm])]
 
 
 @rule("split")
-def split(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def split(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write views of consecutive parts; `eval` says that they are not as long as the axis."""
     value, f = operation.operands[0], w.f
     if not is_memory(value):
@@ -58,7 +58,7 @@ def split(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         total = f.value(f"add i64 {total}, {section}")
     fine = f.value(f"and i1 {fine}, {f.value(f'icmp eq i64 {total}, {shape[axis]}')}")
     with w.unlikely(f.value(f"xor i1 {fine}, true"), "wrong"):
-        dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
+        dense = w.copied(value, operands[0]) if isinstance(operands[0], StridedTensor) else operands[0]
         host_rule(w, operation, [dense, *operands[1:]])
     made: list[Components] = []
     size = str(tensor_type(value).dtype.itemsize)
@@ -66,17 +66,17 @@ def split(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         w.retain(value.type, operands[0])
         data = f.offset(operands[0][1], product(w, [start, apart[axis], size]))
         part = (operands[0][0], data, *shape[:axis], section, *shape[axis + 1 :])
-        made.append(Strided.of(part, apart))
+        made.append(StridedTensor.of(part, apart))
     return made
 
 
-def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write a view by ints, tensors of rank 0 and slices; other brackets are `eval`'s."""
+def index(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
+    """Write a view by ints, tensors of rank 0 and slices; other index expressions are `eval`'s."""
     value = operation.operands[0]
     spec = operation.attributes["spec"]
     if not is_memory(value):
         return host_rule(w, operation, operands)
-    plain = not isinstance(operands[0], Strided) and all(p[0] in ("int", "tensor") or p == _ALL for p in spec)
+    plain = not isinstance(operands[0], StridedTensor) and all(p[0] in ("int", "tensor") or p == _ALL for p in spec)
     firsts = [i for i, p in enumerate(spec) if p[0] != "slice"]
     if plain and firsts == list(range(len(firsts))) and firsts:
         return index_leading(w, operation, operands)
@@ -84,7 +84,7 @@ def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
         where = region(w, value, operands[0], spec, operation.operands[1:], operands[1:])
         if where is not None:
             return _view(w, operation, operands, where)
-    dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
+    dense = w.copied(value, operands[0]) if isinstance(operands[0], StridedTensor) else operands[0]
     write = index_leading if in_register(operation.results[0].type) else host_rule
     made = write(w, operation, [dense, *operands[1:]])
     if dense is not operands[0]:
@@ -93,7 +93,7 @@ def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 def parts_of(
-    w: Writer, spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]
+    w: FunctionEmitter, spec: Sequence[Any], values: Sequence[Value], operands: Sequence[Components]
 ) -> list[Any] | None:
     """Return the spec with the registers of its run-time ints and the tensors and masks themselves.
 
@@ -126,7 +126,7 @@ def parts_of(
 
 
 @record(frozen=True)
-class Axis:
+class StridedAxis:
     """An axis of what is read or written: its extent, and how many elements it is apart."""
 
     extent: str
@@ -145,7 +145,7 @@ class Region:
 
 
 def region(
-    w: Writer, value: Value, components: Components, spec: Sequence[Any], values: Sequence[Value],
+    w: FunctionEmitter, value: Value, components: Components, spec: Sequence[Any], values: Sequence[Value],
     operands: Sequence[Components],
 ) -> Region | None:  # fmt: skip
     """Write where a spec of ints and slices points; None for other specs."""
@@ -177,45 +177,49 @@ def region(
     return made
 
 
-def _view(w: Writer, operation: Operation, operands: list[Components], where: Region) -> Made:
+def _view(w: FunctionEmitter, operation: Operation, operands: list[Components], where: Region) -> Made:
     value, f = operation.operands[0], w.f
     if where.inside != "true":
         with w.unlikely(f.value(f"xor i1 {where.inside}, true"), "outside"):
-            dense = w.copied(value, operands[0]) if isinstance(operands[0], Strided) else operands[0]
+            dense = w.copied(value, operands[0]) if isinstance(operands[0], StridedTensor) else operands[0]
             host_rule(w, operation, [dense, *operands[1:]])
     data = f.offset(operands[0][1], f.value(f"mul i64 {where.first}, {tensor_type(value).dtype.itemsize}"))
     made = operation.results[0].type
     if is_small(made):
-        return [w.fitted(made, Strided.of(("null", data, *where.shape), where.strides), own=False)]
-    if not isinstance(operands[0], Strided) and _stays_dense(operation.attributes["spec"]):
+        return [w.fitted(made, StridedTensor.of(("null", data, *where.shape), where.strides), own=False)]
+    if not isinstance(operands[0], StridedTensor) and _stays_dense(operation.attributes["spec"]):
         return [viewed(w, value, operands[0], data, where.shape)]
-    return [Strided.of(viewed(w, value, operands[0], data, where.shape), where.strides)]
+    return [StridedTensor.of(viewed(w, value, operands[0], data, where.shape), where.strides)]
 
 
 def _stays_dense(spec: Sequence[Any]) -> bool:
-    """Say whether what these brackets take of a tensor without gaps has none: ints, then one slice by steps of 1."""
+    """Return whether what this index expression takes of a tensor without gaps has none: ints, then one slice by steps
+    of 1.
+    """
     ints = list(takewhile(lambda part: part[0] in ("int", "tensor"), spec))
     first, *others = [*spec[len(ints) :], _ALL]
     return first[0] == "slice" and first[3] in (None, 1) and all(part == _ALL for part in others)
 
 
-def front_of(w: Writer, number: str, extent: str) -> str:
+def front_of(w: FunctionEmitter, number: str, extent: str) -> str:
     """Return a place that may be counted from the end, counted from the front."""
     behind = w.f.value(f"icmp slt i64 {number}, 0")
     return w.f.value(f"select i1 {behind}, i64 {w.f.value(f'add i64 {number}, {extent}')}, i64 {number}")
 
 
-def sliced(w: Writer, extent: str, stride: str, *bounds: Any) -> tuple[str, Axis]:
+def sliced(w: FunctionEmitter, extent: str, stride: str, *bounds: Any) -> tuple[str, StridedAxis]:
     """Write the number of the first element that a slice of an axis takes, and the axis that it leaves."""
     start, count, step = _bounds(w, extent, *bounds)
     apart = stride if step == 1 else w.f.value(f"mul i64 {stride}, {step}")
-    return start if start == "0" else w.f.value(f"mul i64 {start}, {stride}"), Axis(count, apart)
+    return start if start == "0" else w.f.value(f"mul i64 {start}, {stride}"), StridedAxis(count, apart)
 
 
-def _bounds(w: Writer, extent: str, start: Any, stop: Any, step: int | str | None) -> tuple[str, str, int | str]:
+def _bounds(
+    w: FunctionEmitter, extent: str, start: Any, stop: Any, step: int | str | None
+) -> tuple[str, str, int | str]:
     """Return where a slice starts, how many it takes, and its step, by Python's rules.
 
-    A step that only the run tells may be 0, which is refused elsewhere.
+    A step known only at run time may be 0, which is refused elsewhere.
     """
     f, by = w.f, 1 if step is None else step
     if start is None and stop is None and by == 1:
@@ -245,7 +249,7 @@ def _bounds(w: Writer, extent: str, start: Any, stop: Any, step: int | str | Non
     return first, f.call("i64", "@llvm.smax.i64", f"i64 {length}", "i64 0"), by
 
 
-def _turns(w: Writer, length: str, step: str) -> str:
+def _turns(w: FunctionEmitter, length: str, step: str) -> str:
     """Write how many steps of a number of the run begin in a length: at most 0 where there is none."""
     f = w.f
     size = f.call("i64", "@llvm.umax.i64", f"i64 {f.call('i64', '@llvm.abs.i64', f'i64 {step}', 'i1 false')}", "i64 1")

@@ -58,7 +58,7 @@ BEHIND = PLACE + 8 * len(NAMES)
 
 
 def available() -> bool:
-    """Say whether this Python and this NumPy are laid out as this module has it."""
+    """Return whether this Python and this NumPy are laid out as this module has it."""
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     at = id(array)
     try:
@@ -131,7 +131,7 @@ class _MethodDef(ctypes.Structure):
 
 
 def _counts_holders(x: Any) -> bool:
-    """Say whether those who hold an object are counted where this module has it."""
+    """Return whether those who hold an object are counted where this module has it."""
     count = ctypes.c_uint32.from_address(id(x) + HOLDERS)
     before = count.value
     holder = [x, x]

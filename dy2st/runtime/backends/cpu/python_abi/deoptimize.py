@@ -20,14 +20,14 @@ from dy2st.runtime.interpreter.planned import compile_plan
 
 
 @record(frozen=True)
-class Outcome:
+class EffectOutcome:
     """What an effect gave, or the error that it raised."""
 
     results: tuple[Any, ...] = ()
     error: Exception | None = None
 
     @classmethod
-    def of(cls, results: Iterable[Any]) -> Outcome:
+    def of(cls, results: Iterable[Any]) -> EffectOutcome:
         """Return results as they are now: a Python function may write into its arrays again."""
         return cls(tuple(r.copy() if isinstance(r, np.ndarray) else r for r in results))
 
@@ -38,7 +38,7 @@ class Outcome:
         return self.results
 
 
-def replay(program: Program, inputs: Sequence[Any], done: Sequence[Outcome]) -> list[Any]:
+def deoptimize(program: Program, inputs: Sequence[Any], done: Sequence[EffectOutcome]) -> list[Any]:
     """Run a Program on the interpreter, but for its first effects: `done` says what they gave."""
     copy, left = clone_program(program), deque(done)
     for operation in copy.walk():
@@ -52,7 +52,7 @@ class _DoneBefore:
 
     saveable = False
 
-    def __init__(self, op: OpDef, left: deque[Outcome]):
+    def __init__(self, op: OpDef, left: deque[EffectOutcome]):
         self._op, self._left = op, left
 
     def __getattr__(self, name: str) -> Any:

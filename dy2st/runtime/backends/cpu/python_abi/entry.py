@@ -19,9 +19,9 @@ from dy2st.ir.program import Program, Value
 from dy2st.ir.types import ListType, TensorType, Type, VariantType
 from dy2st.ops.core.constant import Detach
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import INTERRUPTED, OBJECTS, OK, PLATE, RUN, TURN
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import function_name, kinds
-from dy2st.runtime.backends.cpu.python_abi.entry_lists import Lists, Taken, is_made, is_read
+from dy2st.runtime.backends.cpu.python_abi.entry_lists import Lists, TakenList, is_made, is_read
 from dy2st.runtime.backends.cpu.python_abi.entry_tables import Line, known_function, lines_of, made_function, table
 from dy2st.shapes import Dim
 
@@ -30,17 +30,17 @@ FREE_COUNT, FREE_CONTEXTS = 0, 8
 
 
 def takes(program: Program) -> bool:
-    """Say whether all arguments and results of a Program are of types that the function reads and makes."""
+    """Return whether all arguments and results of a Program are of types that the function reads and makes."""
     block = program.block
     return all(is_read(v.type) for v in block.arguments) and all(is_made(v.type) for v in block.results)
 
 
-class Entry(Lists):
+class EntryPoint(Lists):
     """Writes the function that Python calls."""
 
-    def __init__(self, module: Module, kernels: Module, program: Program, takes_long: bool):
+    def __init__(self, module: LLVMModule, kernels: LLVMModule, program: Program, takes_long: bool):
         parameters = [("ptr", "%plate"), ("ptr", "%arguments"), ("i64", "%count")]
-        super().__init__(Function("dy2st.call", parameters, "ptr", also="nounwind"), kernels)
+        super().__init__(LLVMFunction("dy2st.call", parameters, "ptr", also="nounwind"), kernels)
         self.module, self.program, self.takes_long = module, program, takes_long
 
     def write(self) -> None:
@@ -112,7 +112,7 @@ class Entry(Lists):
         f.store("i64", f.value(f"add i64 {now}, 1"), f.offset(self.table, FREE_COUNT))
 
     # ---- arguments -------------------------------------------------------------------------------------------------
-    def _take_lists(self, context: str, taken: list[Taken]) -> None:
+    def _take_lists(self, context: str, taken: list[TakenList]) -> None:
         """Write native lists of the arguments that are lists; without memory for them the caller finds its way."""
         if not taken:
             return
@@ -124,7 +124,7 @@ class Entry(Lists):
         f.start(on)
         self._fill(taken)
 
-    def _read(self, row: str, types: Sequence[Type]) -> list[Taken]:
+    def _read(self, row: str, types: Sequence[Type]) -> list[TakenList]:
         """Write a look at all arguments; return the lists among them, which are taken when all is as it must be."""
         f, bound, lists = self.f, dict[Dim, str](), list[tuple[ListType, str, str]]()
         more = f.value(f"sub i64 %count, {len(types)}")

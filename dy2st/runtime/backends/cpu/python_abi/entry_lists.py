@@ -9,28 +9,28 @@ from dy2st.ir.types import ListType, Type, UnsetType, VariantType
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.allocator.list_functions import CAPACITY, LENGTH, STORAGE, list_function, row_bytes
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import alternative, as_part, kinds, owners
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
-from dy2st.runtime.backends.cpu.python_abi.entry_values import Values, is_plain
+from dy2st.runtime.backends.cpu.python_abi.entry_values import ObjectConversions, is_plain
 from dy2st.shapes import Dim
 
 
 def is_read(t: Type) -> bool:
-    """Say whether objects of a type can be read where they stand."""
+    """Return whether objects of a type can be read where they stand."""
     return is_plain(t) or (isinstance(t, ListType) and is_plain(t.element))
 
 
 def is_made(t: Type) -> bool:
-    """Say whether objects of a type can be made."""
+    """Return whether objects of a type can be made."""
     if isinstance(t, VariantType):
         return all(isinstance(a, UnsetType) or is_plain(a) for a in t.alternatives)
     return is_read(t)
 
 
 @record
-class Taken:
+class TakenList:
     """A list of Python's that a run reads: its type and object, and blocks of the native list and of what is held."""
 
     type: ListType
@@ -42,10 +42,10 @@ class Taken:
     held: str = ""
 
 
-class Lists(Values):
+class Lists(ObjectConversions):
     """Writes reads of lists, and makes of lists and optionals."""
 
-    def _checked_list(self, t: ListType, value: str, place: str, bound: dict[Dim, str]) -> Taken:
+    def _checked_list(self, t: ListType, value: str, place: str, bound: dict[Dim, str]) -> TakenList:
         """Write a look at a list and its elements."""
         f = self.f
         self._only(self._is(f.load("ptr", f.offset(value, api.TYPE)), "list"))
@@ -53,9 +53,9 @@ class Lists(Values):
         with f.loop(length, hint="look") as i:
             item = self._call("ptr", "PyList_GetItem", f"ptr {value}", f"i64 {i}")
             self._plain(t.element, item, seen, dict(bound))
-        return Taken(t, value, place, length)
+        return TakenList(t, value, place, length)
 
-    def _take(self, context: str, taken: list[Taken]) -> str:
+    def _take(self, context: str, taken: list[TakenList]) -> str:
         """Write native lists of what was looked at; return whether there was memory."""
         f, fine = self.f, "true"
         for one in taken:
@@ -65,7 +65,7 @@ class Lists(Values):
             fine = all_of(f, fine, *(f.value(f"icmp ne ptr {block}, null") for block in blocks))
         return fine
 
-    def _fill(self, taken: list[Taken]) -> None:
+    def _fill(self, taken: list[TakenList]) -> None:
         """Write the elements of the lists, which are held from now on."""
         f = self.f
         for one in taken:
@@ -79,14 +79,14 @@ class Lists(Values):
                 f.store("ptr", item, f.offset(f.offset(one.held, HEAD), i, "ptr"))
                 self._plain(as_part(one.type.element), item, _row(f, one.storage, i, one.type), {})
 
-    def _let_go(self, taken: list[Taken]) -> None:
+    def _let_go(self, taken: list[TakenList]) -> None:
         """Write that the elements are held no longer."""
         for one in taken:
             with self.f.loop(one.length, hint="let") as i:
                 item = self.f.load("ptr", self.f.offset(self.f.offset(one.held, HEAD), i, "ptr"))
                 self._call("void", "Py_DecRef", f"ptr {item}")
 
-    def _drop(self, context: str, taken: list[Taken]) -> None:
+    def _drop(self, context: str, taken: list[TakenList]) -> None:
         """Write that the native lists are held once less."""
         for one in taken:
             self._release_list(context, one.type, one.list)
@@ -133,6 +133,6 @@ class Lists(Values):
         return pair
 
 
-def _row(f: Function, storage: str, at: str, t: ListType) -> str:
+def _row(f: LLVMFunction, storage: str, at: str, t: ListType) -> str:
     """Write the address of an element."""
     return f.offset(f.offset(storage, HEAD), times(f, at, row_bytes(t)))

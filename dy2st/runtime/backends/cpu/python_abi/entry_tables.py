@@ -19,11 +19,11 @@ from collections.abc import Container, Mapping, Sequence
 
 from dy2st.ir.types import TensorType, Type
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import OBJECTS
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import any_of, compare, negation, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers, kinds, known_extents
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
-from dy2st.runtime.backends.cpu.python_abi.entry_values import API, Values, array_function, is_plain
+from dy2st.runtime.backends.cpu.python_abi.entry_values import API, ObjectConversions, array_function, is_plain
 
 _LEAST = 8
 """So many arrays are worth a table."""
@@ -45,14 +45,14 @@ def lines_of(types: Sequence[Type], places: Sequence[int], apart: Container[int]
 
 
 def _is_tabled(t: TensorType) -> bool:
-    """Say whether a line of a table can say all of a type: an array whose extents are known."""
+    """Return whether a line of a table can say all of a type: an array whose extents are known."""
     if not is_plain(t) or len(known_extents(t)) != t.rank:
         return False
     return not (t.dtype.is_bool and in_registers(t))  # a byte of an array is true that is not 0
 
 
 def table(
-    module: Module, name: str, lines: Sequence[Line], *, read: bool, old: Mapping[int, int] | None = None
+    module: LLVMModule, name: str, lines: Sequence[Line], *, read: bool, old: Mapping[int, int] | None = None
 ) -> tuple[str, ...]:
     """Add a table to a module; return the arguments that say where it is, and how large."""
     width = _EXTENTS // 8 + max(t.rank for _, _, t in lines)
@@ -74,29 +74,33 @@ def table(
     return f"ptr @{name}", f"i64 {len(lines)}", f"i64 {8 * width}"
 
 
-def known_function(kernels: Module) -> str:
+def known_function(kernels: LLVMModule) -> str:
     """Add the function that reads arrays; it returns false where one of them is not as its line says."""
     name = "dy2st.entry.known"
     if name not in kernels:
         names = ("%plate", "%arguments", "%row", "%table")
-        f = Function(name, [*(("ptr", n) for n in names), ("i64", "%count"), ("i64", "%width")], "i1", also="nounwind")
+        f = LLVMFunction(
+            name, [*(("ptr", n) for n in names), ("i64", "%count"), ("i64", "%width")], "i1", also="nounwind"
+        )
         _Known(f, kernels).write()
         kernels.add(name, f.text())
     return name
 
 
-def made_function(kernels: Module) -> str:
+def made_function(kernels: LLVMModule) -> str:
     """Add the function that makes arrays, and gives them to a list; it returns false where Python has set an error."""
     name = "dy2st.entry.made"
     if name not in kernels:
         names = ("%plate", "%context", "%row", "%list", "%table")
-        f = Function(name, [*(("ptr", n) for n in names), ("i64", "%count"), ("i64", "%width")], "i1", also="nounwind")
+        f = LLVMFunction(
+            name, [*(("ptr", n) for n in names), ("i64", "%count"), ("i64", "%width")], "i1", also="nounwind"
+        )
         _Made(f, kernels).write()
         kernels.add(name, f.text())
     return name
 
 
-class _Lines(Values):
+class _Lines(ObjectConversions):
     """Writes loops over the lines of a table."""
 
     line = ""

@@ -7,7 +7,7 @@ the run goes to `failed`.
 from __future__ import annotations
 
 from dy2st.ir.types import ScalarType, TensorType, Type
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register, in_registers, is_small, kinds
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
@@ -21,14 +21,14 @@ _LARGE = 4096
 
 
 def is_plain(t: Type) -> bool:
-    """Say whether a type is a number or a tensor of elements that are read and made here."""
+    """Return whether a type is a number or a tensor of elements that are read and made here."""
     return isinstance(t, ScalarType) or (isinstance(t, TensorType) and t.dtype.name in api.ELEMENTS)
 
 
-class Values:
+class ObjectConversions:
     """Writes reads of Python's objects and makes of them."""
 
-    def __init__(self, f: Function, kernels: Module):
+    def __init__(self, f: LLVMFunction, kernels: LLVMModule):
         self.f, self._kernels = f, kernels
         self.table = f.load("ptr", f.offset("%plate", api.DATA))
         self.other, self.failed = f.label("other"), f.label("failed")
@@ -165,7 +165,7 @@ class Values:
 _MAKES_ARRAYS = "dy2st.entry.array"
 
 
-def array_function(kernels: Module) -> str:
+def array_function(kernels: LLVMModule) -> str:
     """Add the function `ptr (plate, context, place, rank, itemsize, type number, old)` that makes an array.
 
     The array is what the row at `place` says: a block, an address and extents, and takes what the row holds. Its memory
@@ -176,12 +176,12 @@ def array_function(kernels: Module) -> str:
         return _MAKES_ARRAYS
     parameters = [("ptr", "%plate"), ("ptr", "%context"), ("ptr", "%place"), ("i64", "%rank"), ("i64", "%itemsize"),
                   ("i32", "%number"), ("ptr", "%old")]  # fmt: skip
-    f = Function(_MAKES_ARRAYS, parameters, "ptr", also="nounwind")
+    f = LLVMFunction(_MAKES_ARRAYS, parameters, "ptr", also="nounwind")
     _Arrays(f, kernels).write()
     return kernels.add(_MAKES_ARRAYS, f.text())
 
 
-class _Arrays(Values):
+class _Arrays(ObjectConversions):
     def write(self) -> None:
         f = self.f
         block, data, shape = f.load("ptr", "%place"), f.load("ptr", f.offset("%place", 8)), f.offset("%place", 16)

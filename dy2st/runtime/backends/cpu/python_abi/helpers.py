@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from dy2st import config
 from dy2st.runtime import memory_budget as budget
-from dy2st.runtime.aot_cache.artifacts import Product
+from dy2st.runtime.aot_cache.artifacts import Artifact
 from dy2st.runtime.backends.cpu.allocator.budget import GUARDED_MAKING, MAKING
 from dy2st.runtime.backends.cpu.allocator.guard_pages import BLOCKS
 from dy2st.runtime.backends.cpu.allocator.large_pages import LARGE
 from dy2st.runtime.backends.cpu.allocator.prefault_functions import AHEAD
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DECLARED, FUNCTIONS, GUARDED
-from dy2st.runtime.backends.cpu.compile_link.code_loader import Code, load, named_product, provide
+from dy2st.runtime.backends.cpu.compile_link.code_loader import LoadedCode, load, named_product, provide
 
 _TEXT = """
 declare ptr @dy2st.external.capsule_pointer(ptr, ptr)
@@ -45,12 +45,12 @@ define void @dy2st.export.push(ptr %plate, ptr %context) {
 """
 
 
-def _code() -> Code:
+def _code() -> LoadedCode:
     return _made(config.are_guarded())
 
 
 @functools.cache
-def _made(guarded: bool) -> Code:
+def _made(guarded: bool) -> LoadedCode:
     libc = ctypes.CDLL(None)
     provide("dy2st.external.capsule_pointer", lambda: _address(ctypes.pythonapi.PyCapsule_GetPointer))
     provide("dy2st.external.free", lambda: _address(libc.free))
@@ -65,12 +65,12 @@ def _text(guarded: bool) -> str:
     return "\n".join((DECLARED, *functions.values(), blocks, _TEXT))
 
 
-def product() -> Product:
+def product() -> Artifact:
     """Return the code of these helpers, not yet loaded."""
     return _product(config.are_guarded())
 
 
-def _product(guarded: bool) -> Product:
+def _product(guarded: bool) -> Artifact:
     return named_product("support guarded" if guarded else "support", lambda: _text(guarded), level=0)
 
 
@@ -100,7 +100,7 @@ def allocate(context: int, size: int) -> int:
 
 
 def is_loaded() -> bool:
-    """Say whether this code runs already, without bringing it into the process."""
+    """Return whether this code runs already, without bringing it into the process."""
     return _made.cache_info().currsize > 0
 
 

@@ -20,14 +20,14 @@ from dy2st.ops.core.bundle import Bundle
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import ELSEWHERE, HEAD, OK, RAISED
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import as_part, in_register, in_registers, kinds, known_extents
-from dy2st.runtime.backends.cpu.python_abi.deoptimize import Outcome
+from dy2st.runtime.backends.cpu.python_abi.deoptimize import EffectOutcome
 from dy2st.runtime.interpreter.error_locations import located
 
 _FORMAT = {"i64": "q", "double": "d", "float": "f", "i1": "?", "i8": "b", "i16": "h", "i32": "i", "ptr": "Q"}
 
 
 @record
-class HostCall:
+class HostCallback:
     """What a number in native code stands for: a function of Python values, and the types of both sides."""
 
     function: Callable[..., Sequence[Any]]
@@ -53,16 +53,16 @@ class NoNativeForm(Exception):
     """A value has no place in native code (an int of more than 64 bits): the interpreter has to do it."""
 
 
-class Calls(Protocol):
-    """The host calls of a Program by their numbers."""
+class HostCallbacks(Protocol):
+    """The host callbacks of a Program by their numbers."""
 
-    def __getitem__(self, number: int, /) -> HostCall: ...
+    def __getitem__(self, number: int, /) -> HostCallback: ...
 
 
-class Run:
-    """What native code calls back into: the host calls of a Program, and what went wrong in a run of it."""
+class CallbackRun:
+    """What native code calls back into: the host callbacks of a Program, and what went wrong in a run of it."""
 
-    def __init__(self, calls: Calls, allocate: Callable[[int], int], turns: ctypes.c_uint64):
+    def __init__(self, calls: HostCallbacks, allocate: Callable[[int], int], turns: ctypes.c_uint64):
         self.calls, self.allocate, self._turns = calls, allocate, turns
         self.number = next(_ids)
         self.clear()
@@ -72,16 +72,16 @@ class Run:
         self.error: BaseException | None = None
         self.handled: list[BaseException] = []
         """The errors that `try` is handling, as `sys.exception()` has them in Python."""
-        self._turn, self._done = self._turns.value, list[Outcome]()
+        self._turn, self._done = self._turns.value, list[EffectOutcome]()
 
-    def done(self) -> list[Outcome]:
+    def done(self) -> list[EffectOutcome]:
         """Return what the effects of this run gave so far; the list takes more of them."""
         if self._turn != self._turns.value:
             self._turn, self._done = self._turns.value, []
         return self._done
 
     def call(self, number: int, operands: int, results: int) -> int:
-        """Run host call `number` on the row at `operands`, and write its results to the row at `results`."""
+        """Run host callback `number` on the row at `operands`, and write its results to the row at `results`."""
         call = self.calls[number]
         try:
             if call.calling and self.error is not None:
@@ -94,7 +94,7 @@ class Run:
                 given = read_row(call.operands, operands)
                 made = call.function(*(map(unshared, call.operands, given) if call.effect else given))
             if call.effect:
-                self.done().append(Outcome.of(made))
+                self.done().append(EffectOutcome.of(made))
             if call.handled:
                 self.handled.pop()
             self._write(call.results, made, results)
@@ -102,7 +102,7 @@ class Run:
             return ELSEWHERE
         except BaseException as error:
             if call.effect and isinstance(error, Exception):
-                self.done().append(Outcome(error=error))
+                self.done().append(EffectOutcome(error=error))
             if self.handled and error is not self.handled[-1] and hasattr(error, "raised"):
                 error.__context__ = self.handled[-1]  # what Python itself set there is what the caller is handling
             self.error = located(error, call.location, call.calling)

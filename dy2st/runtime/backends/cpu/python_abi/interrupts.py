@@ -15,10 +15,10 @@ import ctypes
 import functools
 from typing import Any, NoReturn
 
-from dy2st.runtime.aot_cache.artifacts import Product
+from dy2st.runtime.aot_cache.artifacts import Artifact
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import ERROR, HOST, INTERRUPTED, OK, PARENT
-from dy2st.runtime.backends.cpu.compile_link.code_loader import Code, load, named_product, provide
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.compile_link.code_loader import LoadedCode, load, named_product, provide
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 
 Kept = tuple[int, int, int]
 """Addresses of the kind of an error, of the error, and of its traceback."""
@@ -45,8 +45,8 @@ def _text() -> str:
     return "\n".join([*(f"declare {line}" for line in declared), _poll().text(), _call().text()])
 
 
-def _poll() -> Function:
-    f = Function("dy2st.export.poll", [("ptr", "%context")], "i32", also="nounwind")
+def _poll() -> LLVMFunction:
+    f = LLVMFunction("dy2st.export.poll", [("ptr", "%context")], "i32", also="nounwind")
     lacks = f.value(f"icmp eq i32 {f.call('i32', '@dy2st.external.holds')}, 0")  # a kernel may have given it away
     state = f.call("ptr", "@dy2st.external.state")
     with f.when(f.value(f"icmp eq ptr {state}, null"), "over"):  # Python has come to its end (gil.py)
@@ -63,9 +63,9 @@ def _poll() -> Function:
     return f
 
 
-def _call() -> Function:
+def _call() -> LLVMFunction:
     parameters = [("ptr", "%context"), ("i64", "%number"), ("ptr", "%operands"), ("ptr", "%results")]
-    f = Function("dy2st.export.python", parameters, "i32", also="nounwind")
+    f = LLVMFunction("dy2st.export.python", parameters, "i32", also="nounwind")
     lock = f.call("i32", "@dy2st.external.ensure")
     rows = [f.value(f"ptrtoint ptr {row} to i64") for row in ("%operands", "%results")]
     given = [f.call("ptr", "@dy2st.external.number", f"i64 {number}") for number in ("%number", *rows)]
@@ -88,19 +88,19 @@ def _call() -> Function:
     return f
 
 
-def _fetch(f: Function, context: str) -> None:
+def _fetch(f: LLVMFunction, context: str) -> None:
     """Move the error of Python into a context."""
     f.call("void", "@dy2st.external.fetch", *(f"ptr {f.offset(context, ERROR + 8 * i)}" for i in range(3)))
 
 
 @functools.cache
-def _code() -> Code:
+def _code() -> LoadedCode:
     for name, (function, _) in _PYTHON.items():
         provide(f"dy2st.external.{name}", functools.partial(_address, function))
     return load(product().binary)
 
 
-def product() -> Product:
+def product() -> Artifact:
     """Return the code of what loops call to let Python look in, not yet loaded."""
     return named_product("signals", _text, level=0)
 

@@ -24,7 +24,7 @@ from typing import Any
 from dy2st import config
 from dy2st.records import record
 from dy2st.runtime.aot_cache import disk_cache
-from dy2st.runtime.aot_cache.artifacts import is_kept, named_recipe
+from dy2st.runtime.aot_cache.artifacts import is_cached, named_recipe
 from dy2st.runtime.backends.cpu.allocator.prefault_functions import ARRAYS, MOST_LARGE, TAKEN_WORDS
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
 from dy2st.runtime.backends.cpu.compile_link.image_loader import libc_address
@@ -45,7 +45,7 @@ _Need = tuple[int, list[int]]
 
 
 @record
-class Expected:
+class ExpectedMemory:
     """What a first call is expected to take, and what was taken before it began."""
 
     key: str
@@ -54,7 +54,7 @@ class Expected:
     calls: int = 0
 
     def is_settled(self) -> bool:
-        """Look at what a call has taken, and keep it where something else was expected; say whether that is all."""
+        """Look at what a call has taken, and keep it where something else was expected; return whether that is all."""
         self.calls += 1
         need = _since(self.before)
         if _bytes(need) < _LEAST and self.calls < _CALLS:
@@ -64,7 +64,7 @@ class Expected:
         return True
 
 
-def expected(function: Any, arguments: Sequence[Any]) -> Expected | None:
+def expected(function: Any, arguments: Sequence[Any]) -> ExpectedMemory | None:
     """Begin to bring in what the first call of a function took in an earlier process; None where nothing is kept.
 
     `arguments` are the tensors and numbers that it is called with.
@@ -78,7 +78,7 @@ def expected(function: Any, arguments: Sequence[Any]) -> Expected | None:
     key = _NEEDS.key(code.co_filename, code.co_qualname, code.co_firstlineno, kinds)
     need = _NEEDS.read(key) or (0, [])
     begins = _bytes(need) >= _LEAST and _can_begin()
-    found = Expected(key, need, _taken(begins))
+    found = ExpectedMemory(key, need, _taken(begins))
     if begins:
         _bring_in(need)
     return found
@@ -101,7 +101,7 @@ def _bytes(need: _Need) -> int:
 
 
 def _is_like(need: _Need, other: _Need) -> bool:
-    """Say whether two needs are so much alike that one serves for the other."""
+    """Return whether two needs are so much alike that one serves for the other."""
     few, many = sorted((_bytes(need), _bytes(other)))
     return many < _LEAST or (4 * many < 5 * few and sorted(need[1]) == sorted(other[1]))
 
@@ -123,7 +123,7 @@ def _taken(load: bool = False) -> Sequence[int]:
     return list(told)
 
 
-def bring_in(arrays: Sequence[Any]) -> None:
+def prefault(arrays: Sequence[Any]) -> None:
     """Let a thread bring in the memory of new arrays of zeros, which nobody has written to yet."""
     large = [array for array in arrays if array.nbytes >= _LEAST_OF_ARRAY]
     if _LEAST <= sum(array.nbytes for array in large) <= _MOST and _can_begin():
@@ -140,8 +140,8 @@ def _is_wanted() -> bool:
 
 
 def _can_begin() -> bool:
-    """Say whether there is a CPU for the thread, and its code at hand."""
-    return _is_wanted() and usable_cpus() > 1 and (helpers.is_loaded() or is_kept(named_recipe("support")))
+    """Return whether there is a CPU for the thread, and its code at hand."""
+    return _is_wanted() and usable_cpus() > 1 and (helpers.is_loaded() or is_cached(named_recipe("support")))
 
 
 def _bring_in(need: _Need, arrays: Sequence[tuple[int, int]] = ()) -> None:

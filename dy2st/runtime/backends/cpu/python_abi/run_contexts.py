@@ -25,21 +25,21 @@ from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import (
 )
 from dy2st.runtime.backends.cpu.python_abi import helpers
 from dy2st.runtime.backends.cpu.python_abi import stack_limit as stack_limit  # native code finds what it provides
-from dy2st.runtime.backends.cpu.python_abi.host_callbacks import Calls, Run
+from dy2st.runtime.backends.cpu.python_abi.host_callbacks import CallbackRun, HostCallbacks
 from dy2st.runtime.backends.cpu.python_abi.interrupts import Kept
 
 _WORD = 8
 
 
-class Context:
+class RunContext:
     """The memory of one run at a time, and what became of that run."""
 
-    def __init__(self, calls: Calls, constants: int, library: int):
+    def __init__(self, calls: HostCallbacks, constants: int, library: int):
         self._memory = (ctypes.c_uint64 * (CONTEXT_BYTES // _WORD))()
         self._free = helpers.freer()
         self.address = ctypes.addressof(self._memory)
         turns = ctypes.c_uint64.from_buffer(self._memory, TURN)
-        self.run = Run(calls, functools.partial(helpers.allocate, self.address), turns)
+        self.run = CallbackRun(calls, functools.partial(helpers.allocate, self.address), turns)
         self._call = self.run.call  # native code has its address
         fields = {
             HOST: id(self._call),

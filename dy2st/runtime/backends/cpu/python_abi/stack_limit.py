@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 
-from dy2st.runtime.aot_cache.artifacts import Product
+from dy2st.runtime.aot_cache.artifacts import Artifact
 from dy2st.runtime.backends.cpu.compile_link.code_loader import load, named_product, provide
 from dy2st.runtime.backends.cpu.compile_link.image_loader import libc_address
 
@@ -72,7 +72,7 @@ def _is_known() -> bool:
         return False
 
 
-def product() -> Product:
+def product() -> Artifact:
     """Return the code that tells, not yet loaded."""
     name, text = ("stacks of threads", _KNOWN) if _is_known() else ("stacks", _ANYWHERE)
     return named_product(name, lambda: text, level=0)

@@ -5,10 +5,10 @@ complex numbers are loops of one form, which its ufunc objects hold, one for eac
 
     void loop(char **args, intptr_t const *dimensions, intptr_t const *steps, void *data)
 
-`dimensions` are the number of turns and the core extents in the order in which the ufunc's signature names them,
-`steps` the bytes from turn to turn of each argument, then those of the core axes of each argument. The object's fields
-are part of NumPy's C interface (PyUFuncObject); what they hold is compared with what Python says of the ufunc before
-an address is taken from them. A loop that this NumPy does not have stands at 0, and then `eval` runs.
+`dimensions` are the number of iterations and the core extents in the order in which the ufunc's signature names them,
+`steps` the bytes from iteration to iteration of each argument, then those of the core axes of each argument. The
+object's fields are part of NumPy's C interface (PyUFuncObject); what they hold is compared with what Python says of the
+ufunc before an address is taken from them. A loop that this NumPy does not have stands at 0, and then `eval` runs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _found(module: str, name: str, types: str) -> tuple[int, int]:
 
 
 def _are_right(fields: _Fields, ufunc: Any, at: int) -> bool:
-    """Say whether the fields are what Python says of the ufunc, and the loop that of these types."""
+    """Return whether the fields are what Python says of the ufunc, and the loop that of these types."""
     told = fields.inputs, fields.outputs, fields.arguments, fields.count
     if told != (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes) or fields.name != ufunc.__name__.encode():
         return False

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.thread_pool import pool as pool  # it is to be known where the code is loaded
 from dy2st.runtime.backends.cpu.thread_pool.job_scheduling import LEAST_COST
 from dy2st.runtime.backends.cpu.thread_pool.memory_layout import MOST
@@ -31,7 +31,7 @@ SHARE = Definition("dy2st.share", "declare void @dy2st.share(ptr, ptr, i64, i64,
 
 
 def forked(
-    f: Function, body: str, arguments: Sequence[Argument], units: str, cost: str | int, most: str | int = MOST
+    f: LLVMFunction, body: str, arguments: Sequence[Argument], units: str, cost: str | int, most: str | int = MOST
 ) -> Definition:
     """Write a run of a body over `units`; return the definition that `f` needs for it.
 
@@ -69,7 +69,7 @@ def forked(
 
 def by_row(name: str, body: str, kinds: Sequence[str], linkage: str = "internal") -> Definition:
     """Return the function `void @name(row, from, to, who)` that calls a body with arguments from memory."""
-    f = Function(name, [("ptr", "%row"), *RANGE], linkage=linkage, also="nounwind")
+    f = LLVMFunction(name, [("ptr", "%row"), *RANGE], linkage=linkage, also="nounwind")
     arguments = [f"{kind} {f.load(kind, f.offset('%row', 8 * i))}" for i, kind in enumerate(kinds)]
     f.call("void", f"@{body}", *arguments, *(f"{kind} {register}" for kind, register in RANGE))
     f.ret()

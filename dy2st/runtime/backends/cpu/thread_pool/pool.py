@@ -16,8 +16,8 @@ import threading
 import time
 
 from dy2st.records import field, record
-from dy2st.runtime.aot_cache.artifacts import Product
-from dy2st.runtime.backends.cpu.compile_link.code_loader import Code, load, named_product, provide
+from dy2st.runtime.aot_cache.artifacts import Artifact
+from dy2st.runtime.backends.cpu.compile_link.code_loader import LoadedCode, load, named_product, provide
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_threads
 from dy2st.runtime.backends.cpu.compile_link.image_loader import libc_address
 from dy2st.runtime.backends.cpu.thread_pool.memory_layout import BYTES, FIELDS, MOST
@@ -106,14 +106,14 @@ def set_num_threads(num_threads: int) -> None:
 
 
 @functools.cache
-def _code() -> Code:
+def _code() -> LoadedCode:
     """Return the pool's code, compiled and loaded once."""
     for name in CALLED:
         provide(f"dy2st.external.{name}", functools.partial(_external, name))
     return load(product().binary)
 
 
-def product() -> Product:
+def product() -> Artifact:
     """Return the pool's code, not yet loaded."""
 
     def write() -> str:
@@ -131,7 +131,7 @@ def _external(name: str) -> int:
 
 
 @functools.cache
-def _ready() -> Code:
+def _ready() -> LoadedCode:
     """Return the pool's code when the pool knows how many threads it is to have."""
     code = _code()
     _set(get_num_threads())

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.runtime.aot_cache.artifacts import Product
+from dy2st.runtime.aot_cache.artifacts import Artifact
 from dy2st.runtime.backends.cpu.compile_link.code_loader import load, named_product
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
 from dy2st.runtime.backends.cpu.trampolines.object_layout import maker, places, slots_of
@@ -57,18 +57,18 @@ def known_call(
 
 
 def is_loaded() -> bool:
-    """Say whether this code runs already."""
+    """Return whether this code runs already."""
     return _layout.cache_info().currsize > 0 and _layout() is not None
 
 
 def unchanged_address() -> int | None:
-    """Return where the code of unchanged_words.py stands; None where it does not run yet."""
+    """Return where the code of watched_words.py stands; None where it does not run yet."""
     layout = _layout() if _layout.cache_info().currsize > 0 else None
     return None if layout is None else layout.unchanged
 
 
-def product() -> Product:
-    """Return this code, not yet loaded; that of unchanged_words.py is with it."""
+def product() -> Artifact:
+    """Return this code, not yet loaded; that of watched_words.py is with it."""
 
     def write() -> str:
         from dy2st.runtime.backends.cpu.trampolines.call_ir import known_text
@@ -103,7 +103,7 @@ class _Layout:
         return api.builtin_function(self._address, "dy2st", plate, keeps=(inputs, unseen, numbers, self))
 
     def is_right(self) -> bool:
-        """Say whether a call of this code does what Python does."""
+        """Return whether a call of this code does what Python does."""
         given, array, unseen = Tensor(np.zeros(1)), np.zeros(2), object()
         call = self.call([(Tensor, True)], unseen, None, 0)
         made, wanted = call(lambda _: [array], given), Tensor(array)

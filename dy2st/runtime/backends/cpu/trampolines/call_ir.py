@@ -1,32 +1,34 @@
-"""The text of the machine code between a recognised call and the native code of its Program.
+"""The text of the machine code between a call that hit the inline cache and the native code of its Program.
 
-What the functions do, and what stands on their plates, is said where they are used: call.py, unchanged_words.py,
+What the functions do, and what stands on their plates, is said where they are used: call.py, watched_words.py,
 write_back.py. A later process has their code, and does not load this.
 """
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
-from dy2st.runtime.backends.cpu.python_abi.entry_values import Values
-from dy2st.runtime.backends.cpu.trampolines import call, unchanged_words
+from dy2st.runtime.backends.cpu.python_abi.entry_values import ObjectConversions
+from dy2st.runtime.backends.cpu.trampolines import call, watched_words
 from dy2st.runtime.backends.cpu.trampolines import write_back as known_writes
 
 
 def known_text() -> str:
-    """Return the code of call.py and unchanged_words.py."""
+    """Return the code of call.py and watched_words.py."""
     parameters = [("ptr", "%plate"), ("ptr", "%given"), ("i64", "%count")]
-    known = Function("dy2st.known", parameters, "ptr", also="nounwind")
-    _Known(known, Module()).write()
-    made = Function("dy2st.tensor", [("ptr", "%plate"), ("ptr", "%array")], "ptr", linkage="internal", also="nounwind")
-    _Tensors(made, Module()).write()
-    same = Function("dy2st.unchanged", parameters, "ptr", also="nounwind")
-    _Unchanged(same, Module()).write()
+    known = LLVMFunction("dy2st.known", parameters, "ptr", also="nounwind")
+    _Known(known, LLVMModule()).write()
+    made = LLVMFunction(
+        "dy2st.tensor", [("ptr", "%plate"), ("ptr", "%array")], "ptr", linkage="internal", also="nounwind"
+    )
+    _Tensors(made, LLVMModule()).write()
+    same = LLVMFunction("dy2st.unchanged", parameters, "ptr", also="nounwind")
+    _Unchanged(same, LLVMModule()).write()
     return f"{made.text()}\n\n{known.text()}\n\n{same.text()}\n"
 
 
-class _Tensors(Values):
+class _Tensors(ObjectConversions):
     """Writes the function that makes a tensor of an array; null where Python has set an error, as for no array."""
 
     def write(self) -> None:
@@ -48,7 +50,7 @@ class _Tensors(Values):
         self.f.store("ptr", value, self.f.offset(made, at))
 
 
-class _Known(Values):
+class _Known(ObjectConversions):
     """Writes the function that Python calls."""
 
     def write(self) -> None:
@@ -131,15 +133,15 @@ class _Known(Values):
         return self.f.call("ptr", "@dy2st.tensor", "ptr %plate", f"ptr {array}")
 
 
-class _Unchanged(Values):
+class _Unchanged(ObjectConversions):
     """Writes the function that compares words, versions of classes and entries of dicts with what they were."""
 
     def write(self) -> None:
-        f, lines = self.f, self.f.offset(self.table, unchanged_words.LINES)
+        f, lines = self.f, self.f.offset(self.table, watched_words.LINES)
         for kind, count in (
-            ("i64", unchanged_words.WORDS),
-            ("i32", unchanged_words.VERSIONS),
-            ("entry", unchanged_words.ENTRIES),
+            ("i64", watched_words.WORDS),
+            ("i32", watched_words.VERSIONS),
+            ("entry", watched_words.ENTRIES),
         ):
             number = f.load("i64", f.offset(self.table, count))
             with f.loop(number, hint="line") as i:
@@ -163,12 +165,12 @@ class _Unchanged(Values):
 
 def written_text() -> str:
     """Return the code of write_back.py."""
-    f = Function("dy2st.written", [("ptr", "%plate"), ("ptr", "%given"), ("i64", "%count")], "ptr", also="nounwind")
-    _Written(f, Module()).write()
+    f = LLVMFunction("dy2st.written", [("ptr", "%plate"), ("ptr", "%given"), ("i64", "%count")], "ptr", also="nounwind")
+    _Written(f, LLVMModule()).write()
     return f"{f.text()}\n"
 
 
-class _Written(Values):
+class _Written(ObjectConversions):
     def write(self) -> None:
         """Write the function."""
         f, results, row = self.f, self.f.load("ptr", "%given"), self.f.slot("ptr", 2)

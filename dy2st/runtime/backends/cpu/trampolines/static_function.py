@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.context import _CURRENT, Context, Process  # pyright: ignore[reportPrivateUsage]
-from dy2st.runtime.aot_cache.artifacts import Product
+from dy2st.runtime.aot_cache.artifacts import Artifact
 from dy2st.runtime.backends.cpu.compile_link.code_loader import load, named_product, provide
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
 from dy2st.runtime.backends.cpu.trampolines.object_layout import places
@@ -32,7 +32,7 @@ PLATE = "dy2st.external.static.plate"
 
 @functools.cache
 def install(kind: type[Any], like: str, last: str, unseen: object) -> bool:
-    """Let machine code make calls of the instances of a class from now on; say whether it does.
+    """Let machine code make calls of the instances of a class from now on; return whether it does.
 
     The slot `like` has None or what the last call was recognised by: its `MODES`, the number of arguments, the function
     and the Program. `last` has the Program that ran last.
@@ -53,7 +53,7 @@ def install(kind: type[Any], like: str, last: str, unseen: object) -> bool:
     return True
 
 
-def product() -> Product:
+def product() -> Artifact:
     """Return this code, not yet loaded."""
 
     def write() -> str:

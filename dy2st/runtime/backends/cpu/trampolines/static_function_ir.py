@@ -5,24 +5,24 @@ A later process has its code, and does not load this.
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare
-from dy2st.runtime.backends.cpu.python_abi.entry_values import Values
+from dy2st.runtime.backends.cpu.python_abi.entry_values import ObjectConversions
 from dy2st.runtime.backends.cpu.trampolines import static_function as static_calls
 
 
 def static_text() -> str:
     """Return the code of static_function.py."""
     parameters = [("ptr", "%self"), ("ptr", "%given"), ("i64", "%count"), ("ptr", "%names")]
-    f = Function("dy2st.static.call", parameters, "ptr", also="nounwind")
+    f = LLVMFunction("dy2st.static.call", parameters, "ptr", also="nounwind")
     f.do(f"%plate = getelementptr i8, ptr @{static_calls.PLATE}, i64 0")
     _Call(f).write()
     return f"@{static_calls.PLATE} = external global i64\n\n{f.text()}\n"
 
 
-class _Call(Values):
-    def __init__(self, f: Function):
-        super().__init__(f, Module())
+class _Call(ObjectConversions):
+    def __init__(self, f: LLVMFunction):
+        super().__init__(f, LLVMModule())
 
     def _word(self, at: int, kind: str = "ptr") -> str:
         return self.f.load(kind, self.f.offset(self.table, at))

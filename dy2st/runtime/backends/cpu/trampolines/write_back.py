@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.runtime.aot_cache.artifacts import Product
+from dy2st.runtime.aot_cache.artifacts import Artifact
 from dy2st.runtime.backends.cpu.compile_link.code_loader import load, named_product
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
 from dy2st.runtime.backends.cpu.trampolines import call
@@ -50,7 +50,7 @@ def _address() -> int:
     return load(product().binary).address("dy2st.written")
 
 
-def product() -> Product:
+def product() -> Artifact:
     """Return this code, not yet loaded."""
 
     def write() -> str:

@@ -18,7 +18,7 @@ from dy2st.ops.elementwise.gcd_nextafter import NextAfter
 from dy2st.ops.elementwise.minimum_maximum import FMax, FMin, Maximum
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind, in_nests
 from dy2st.runtime.backends.cpu.vector_ops import integer_functions
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 _FLOATS = ("float16", "float32", "float64")
 _COMPARISONS = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"),
@@ -40,17 +40,17 @@ def _rule(*names: str, of_floats: bool = False) -> Callable[[Compute], Compute]:
 
 
 def is_long(op: OpDef) -> bool:
-    """Say whether an op takes many instructions, each of which waits for the one before."""
+    """Return whether an op takes many instructions, each of which waits for the one before."""
     return bool(op.formula) or op.random_elementwise or op.name in integer_functions.FUNCTIONS
 
 
 def is_dear(op: OpDef) -> bool:
-    """Say whether the result of an op is better kept than computed twice."""
+    """Return whether the result of an op is better kept than computed twice."""
     return op.long_latency or is_long(op)
 
 
 def computes(operation: Operation) -> bool:
-    """Say whether `compute` can write this operation."""
+    """Return whether `compute` can write this operation."""
     name = operation.op.name
     if name not in RULES and not operation.op.formula and name not in integer_functions.FUNCTIONS:
         return False
@@ -67,13 +67,13 @@ def computes(operation: Operation) -> bool:
     return name in integer_functions.FUNCTIONS and all(d.is_integer and d is dtypes[0] for d in dtypes)
 
 
-def compute(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
+def compute(lanes: VectorType, operation: Operation, registers: list[str]) -> str:
     """Write an operation on registers; return the register of its result."""
     made = _computed(lanes, operation, registers)
     return lanes.rounded_to_half(made) if tensor_type(operation.results[0]).dtype is float16 else made
 
 
-def _computed(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
+def _computed(lanes: VectorType, operation: Operation, registers: list[str]) -> str:
     name, dtype = operation.op.name, tensor_type(operation.operands[0]).dtype
     if name in RULES:
         return RULES[name](lanes, operation, dtype, *registers)
@@ -85,41 +85,41 @@ def _computed(lanes: Lanes, operation: Operation, registers: list[str]) -> str:
 
 
 @_rule("add", "sub", "mul")
-def _arithmetic(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+def _arithmetic(v: VectorType, o: Operation, dtype: DType, a: str, b: str) -> str:
     if dtype.is_bool:
         return v.f.value(f"{'or' if isinstance(o.op, Add) else 'and'} {v.of(dtype)} {a}, {b}")
     return v.f.value(f"{'f' * dtype.is_floating}{o.name} {v.of(dtype)} {a}, {b}")
 
 
 @_rule("div", of_floats=True)
-def _quotient(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+def _quotient(v: VectorType, o: Operation, dtype: DType, a: str, b: str) -> str:
     return v.f.value(f"fdiv {v.of(dtype)} {a}, {b}")
 
 
 @_rule("neg")
-def _negative(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _negative(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     return v.f.value(
         f"fneg {v.of(dtype)} {a}" if dtype.is_floating else f"sub {v.of(dtype)} {v.constant(0, dtype)}, {a}"
     )
 
 
 @_rule("square")
-def _square(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _square(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     return v.f.value(f"{'fmul' if dtype.is_floating else 'mul'} {v.of(dtype)} {a}, {a}")
 
 
 @_rule("reciprocal", of_floats=True)
-def _reciprocal(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _reciprocal(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     return v.f.value(f"fdiv {v.of(dtype)} {v.constant(1, dtype)}, {a}")
 
 
 @_rule("sqrt", of_floats=True)
-def _root(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _root(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     return v.intrinsic("sqrt", dtype, a)
 
 
 @_rule("safe_mul")
-def _safe_product(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+def _safe_product(v: VectorType, o: Operation, dtype: DType, a: str, b: str) -> str:
     zero = v.constant(0, dtype)
     product = v.f.value(f"fmul {v.of(dtype)} {a}, {b}")
     nothing = f"{v.kind('i1')} {_compared(v, 'eq', dtype, a, zero)}"
@@ -127,7 +127,7 @@ def _safe_product(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
     return v.select(either, zero, product, dtype)
 
 
-def _compared(v: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
+def _compared(v: VectorType, name: str, dtype: DType, a: str, b: str) -> str:
     ordered, signed, unsigned = _COMPARISONS[name]
     if dtype.is_floating:
         return v.f.value(f"fcmp {ordered} {v.of(dtype)} {a}, {b}")
@@ -135,16 +135,16 @@ def _compared(v: Lanes, name: str, dtype: DType, a: str, b: str) -> str:
 
 
 @_rule(*_COMPARISONS)
-def _comparison(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+def _comparison(v: VectorType, o: Operation, dtype: DType, a: str, b: str) -> str:
     return _compared(v, o.name, dtype, a, b)
 
 
-def _is_nan(v: Lanes, dtype: DType, a: str) -> str:
+def _is_nan(v: VectorType, dtype: DType, a: str) -> str:
     return v.f.value(f"fcmp uno {v.of(dtype)} {a}, {a}")
 
 
 @_rule("maximum", "minimum", "fmax", "fmin")
-def _extremum(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
+def _extremum(v: VectorType, o: Operation, dtype: DType, a: str, b: str) -> str:
     """NumPy gives the second operand where the two are equal, the first one of float16: zeros may differ in sign.
 
     It gives a NaN that is there (or skips it: fmax, fmin).
@@ -158,13 +158,13 @@ def _extremum(v: Lanes, o: Operation, dtype: DType, a: str, b: str) -> str:
 
 
 @_rule("relu")
-def _positive_part(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _positive_part(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     zero = v.constant(0, dtype)
     return v.select(_compared(v, "lt" if dtype is float16 else "le", dtype, a, zero), zero, a, dtype)  # as `maximum`
 
 
 @_rule("abs")
-def _absolute(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _absolute(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     if dtype.kind in "bu":
         return a
     if dtype.is_floating:
@@ -173,7 +173,7 @@ def _absolute(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
 
 
 @_rule("sign")
-def _sign(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _sign(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     zero, one = v.constant(0, dtype), v.constant(1, dtype)
     if dtype.kind in "bu":
         return v.select(_compared(v, "ne", dtype, a, zero), one, zero, dtype)
@@ -183,12 +183,12 @@ def _sign(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
 
 
 @_rule("floor", "ceil", "trunc")
-def _rounded(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _rounded(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     return v.intrinsic(o.name, dtype, a) if dtype.is_floating else a
 
 
 @_rule("round")
-def _nearest(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _nearest(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     """Half away from zero."""
     if not dtype.is_floating:
         return a
@@ -200,17 +200,17 @@ def _nearest(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     return v.f.value(f"fadd {kind} {whole}, {_with_sign(v, dtype, step, a)}")
 
 
-def _with_sign(v: Lanes, dtype: DType, size: str, sign: str) -> str:
+def _with_sign(v: VectorType, dtype: DType, size: str, sign: str) -> str:
     return v.intrinsic("copysign", dtype, size, sign)
 
 
 @_rule("where")
-def _where(v: Lanes, o: Operation, dtype: DType, condition: str, a: str, b: str) -> str:
+def _where(v: VectorType, o: Operation, dtype: DType, condition: str, a: str, b: str) -> str:
     return v.select(condition, a, b, tensor_type(o.results[0]).dtype)
 
 
 @_rule("isnan", "isinf", "isfinite")
-def _special(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _special(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     if not dtype.is_floating:
         return v.constant(isinstance(o.op, IsFinite), bool_)
     if isinstance(o.op, IsNan):
@@ -220,7 +220,7 @@ def _special(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
 
 
 @_rule("logical_and", "logical_or", "logical_xor", "logical_not")
-def _logical(v: Lanes, o: Operation, dtype: DType, *registers: str) -> str:
+def _logical(v: VectorType, o: Operation, dtype: DType, *registers: str) -> str:
     true = [r if dtype.is_bool else _compared(v, "ne", dtype, r, v.constant(0, dtype)) for r in registers]
     if isinstance(o.op, LogicalNot):
         return v.f.value(f"xor {v.kind('i1')} {true[0]}, {v.constant(True, bool_)}")
@@ -228,24 +228,24 @@ def _logical(v: Lanes, o: Operation, dtype: DType, *registers: str) -> str:
 
 
 @_rule("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
-def _bitwise(v: Lanes, o: Operation, dtype: DType, *registers: str) -> str:
+def _bitwise(v: VectorType, o: Operation, dtype: DType, *registers: str) -> str:
     if isinstance(o.op, BitwiseNot):
         return v.f.value(f"xor {v.of(dtype)} {registers[0]}, {v.constant(True if dtype.is_bool else -1, dtype)}")
     return v.f.value(f"{o.name.removeprefix('bitwise_')} {v.of(dtype)} {registers[0]}, {registers[1]}")
 
 
 @_rule("detach")
-def _same(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _same(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     return a
 
 
 @_rule("zeros_like", "ones_like")
-def _filled(v: Lanes, o: Operation, dtype: DType, *_: str) -> str:
+def _filled(v: VectorType, o: Operation, dtype: DType, *_: str) -> str:
     return v.constant(o.op.splat or 0, tensor_type(o.results[0]).dtype)
 
 
 @_rule("gelu", of_floats=True)
-def _gelu(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _gelu(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     """The exact form by the tail of the normal distribution; the one by tanh as elementwise/activations.py has it."""
     if not o.attributes["approximate"]:
         return v.math("gelu", dtype, a)
@@ -260,7 +260,7 @@ def _gelu(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
 
 
 @_rule("softplus", of_floats=True)
-def _softplus(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _softplus(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     """max(s, 0) + log1p(e ** -|s|) of s = beta * x, and x where s is above the threshold."""
     kind, f = v.of(dtype), v.f
     beta = v.constant(o.attributes["beta"], dtype)
@@ -271,7 +271,7 @@ def _softplus(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
     return v.select(linear, a, curve, dtype)
 
 
-def _softplus_of(v: Lanes, dtype: DType, scaled: str) -> str:
+def _softplus_of(v: VectorType, dtype: DType, scaled: str) -> str:
     """Write max(s, 0) + log1p(e ** -|s|)."""
     if v.is_better("softplus", dtype):
         return v.math("softplus", dtype, scaled)
@@ -283,7 +283,7 @@ def _softplus_of(v: Lanes, dtype: DType, scaled: str) -> str:
     return f.value(f"fadd {kind} {large}, {small}")
 
 
-def _next_half(v: Lanes, a: str, b: str) -> str:
+def _next_half(v: VectorType, a: str, b: str) -> str:
     """The next number of float16, which is another than that of the float32 in the register."""
     f, short, dtype = v.f, v.kind("i16"), float16
     kind, zero = v.of(dtype), v.constant(0, dtype)
@@ -300,11 +300,11 @@ def _next_half(v: Lanes, a: str, b: str) -> str:
 
 
 @_rule("cast")
-def _cast(v: Lanes, o: Operation, dtype: DType, a: str) -> str:
+def _cast(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     return converted(v, a, dtype, o.attributes["dtype"])
 
 
-def converted(v: Lanes, a: str, dtype: DType, into: DType) -> str:
+def converted(v: VectorType, a: str, dtype: DType, into: DType) -> str:
     """Write elements of one dtype as those of another, as C does."""
     if dtype is into:
         return a

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from dy2st.dtypes import DType, bool_, float64
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
-Function = Callable[[Lanes, DType, str, str], str]
+Function = Callable[[VectorType, DType, str, str], str]
 
 
-def _quotient_and_rest(v: Lanes, dtype: DType, x: str, y: str) -> tuple[str, str, str]:
+def _quotient_and_rest(v: VectorType, dtype: DType, x: str, y: str) -> tuple[str, str, str]:
     """Write x / y rounded towards zero, what it leaves, and where y is 0."""
     f, kind, zero = v.f, v.of(dtype), v.constant(0, dtype)
     nothing = f.value(f"icmp eq {kind} {y}, {zero}")
@@ -30,7 +30,7 @@ def _quotient_and_rest(v: Lanes, dtype: DType, x: str, y: str) -> tuple[str, str
     return v.select(opposite, f.value(f"sub {kind} {zero}, {x}"), quotient, dtype), rest, nothing
 
 
-def _divided(v: Lanes, dtype: DType, x: str, divisor: str) -> str:
+def _divided(v: VectorType, dtype: DType, x: str, divisor: str) -> str:
     """Write a quotient of signed numbers; short ones by float64, whose quotient is exact enough, for it has vectors."""
     if v.count == 1 or dtype.bits > 32:
         return v.f.value(f"sdiv {v.of(dtype)} {x}, {divisor}")
@@ -38,7 +38,7 @@ def _divided(v: Lanes, dtype: DType, x: str, divisor: str) -> str:
     return v.f.value(f"fptosi {v.of(float64)} {v.f.value(f'fdiv {v.of(float64)} {a}, {b}')} to {v.of(dtype)}")
 
 
-def _rounds_down(v: Lanes, dtype: DType, rest: str, y: str) -> str:
+def _rounds_down(v: VectorType, dtype: DType, rest: str, y: str) -> str:
     """Write where the quotient rounded down is one less than that rounded towards zero."""
     f, kind = v.f, v.of(dtype)
     if dtype.kind == "u":
@@ -48,27 +48,27 @@ def _rounds_down(v: Lanes, dtype: DType, rest: str, y: str) -> str:
     return f.value(f"and {v.kind('i1')} {left}, {apart}")
 
 
-def _floordiv(v: Lanes, dtype: DType, x: str, y: str) -> str:
+def _floordiv(v: VectorType, dtype: DType, x: str, y: str) -> str:
     quotient, rest, nothing = _quotient_and_rest(v, dtype, x, y)
     less = v.f.value(f"sub {v.of(dtype)} {quotient}, {v.constant(1, dtype)}")
     down = v.select(_rounds_down(v, dtype, rest, y), less, quotient, dtype)
     return v.select(nothing, v.constant(0, dtype), down, dtype)
 
 
-def _mod(v: Lanes, dtype: DType, x: str, y: str) -> str:
+def _mod(v: VectorType, dtype: DType, x: str, y: str) -> str:
     _, rest, nothing = _quotient_and_rest(v, dtype, x, y)
     moved = v.f.value(f"add {v.of(dtype)} {rest}, {y}")
     down = v.select(_rounds_down(v, dtype, rest, y), moved, rest, dtype)
     return v.select(nothing, v.constant(0, dtype), down, dtype)
 
 
-def _fmod(v: Lanes, dtype: DType, x: str, y: str) -> str:
+def _fmod(v: VectorType, dtype: DType, x: str, y: str) -> str:
     _, rest, nothing = _quotient_and_rest(v, dtype, x, y)
     return v.select(nothing, v.constant(0, dtype), rest, dtype)
 
 
 @contextmanager
-def _while_any(v: Lanes, dtype: DType, slot: str) -> Iterator[None]:
+def _while_any(v: VectorType, dtype: DType, slot: str) -> Iterator[None]:
     """Write a loop that turns while a number in a slot is not zero, in any lane."""
     f, kind = v.f, v.of(dtype)
     head, body, done = f.label("test"), f.label("turn"), f.label("done")
@@ -84,7 +84,7 @@ def _while_any(v: Lanes, dtype: DType, slot: str) -> Iterator[None]:
     f.start(done)
 
 
-def _pow(v: Lanes, dtype: DType, x: str, y: str) -> str:
+def _pow(v: VectorType, dtype: DType, x: str, y: str) -> str:
     """Write x ** y by squares; of a negative power, the whole part."""
     f, kind, zero, one = v.f, v.of(dtype), v.constant(0, dtype), v.constant(1, dtype)
     negative = f.value(f"icmp slt {kind} {y}, {zero}") if dtype.kind == "i" else None
@@ -107,7 +107,7 @@ def _pow(v: Lanes, dtype: DType, x: str, y: str) -> str:
     return v.select(negative, below, result, dtype)
 
 
-def _absolute(v: Lanes, dtype: DType, x: str) -> str:
+def _absolute(v: VectorType, dtype: DType, x: str) -> str:
     if dtype.kind == "u":
         return x
     kind, zero = v.of(dtype), v.constant(0, dtype)
@@ -115,7 +115,7 @@ def _absolute(v: Lanes, dtype: DType, x: str) -> str:
     return v.select(below, v.f.value(f"sub {kind} {zero}, {x}"), x, dtype)
 
 
-def _gcd(v: Lanes, dtype: DType, x: str, y: str) -> str:
+def _gcd(v: VectorType, dtype: DType, x: str, y: str) -> str:
     """Write the greatest common divisor by Euclid's algorithm."""
     f, kind, zero = v.f, v.of(dtype), v.constant(0, dtype)
     larger, smaller = f.slot(kind), f.slot(kind)
@@ -130,7 +130,7 @@ def _gcd(v: Lanes, dtype: DType, x: str, y: str) -> str:
     return f.load(kind, larger)
 
 
-def _lcm(v: Lanes, dtype: DType, x: str, y: str) -> str:
+def _lcm(v: VectorType, dtype: DType, x: str, y: str) -> str:
     f, kind, zero = v.f, v.of(dtype), v.constant(0, dtype)
     common = _gcd(v, dtype, x, y)
     nothing = f.value(f"icmp eq {kind} {common}, {zero}")
@@ -141,7 +141,7 @@ def _lcm(v: Lanes, dtype: DType, x: str, y: str) -> str:
 def _shift(word: str) -> Function:
     """Return what writes a shift; by a negative number of places, or too many, it is one by all of them."""
 
-    def write(v: Lanes, dtype: DType, x: str, y: str) -> str:
+    def write(v: VectorType, dtype: DType, x: str, y: str) -> str:
         f, kind = v.f, v.of(dtype)
         fits = f.value(f"icmp ult {kind} {y}, {v.constant(dtype.bits, dtype)}")
         if word == "ashr":
@@ -153,7 +153,7 @@ def _shift(word: str) -> Function:
     return write
 
 
-def _shift_right(v: Lanes, dtype: DType, x: str, y: str) -> str:
+def _shift_right(v: VectorType, dtype: DType, x: str, y: str) -> str:
     return _shift("lshr" if dtype.kind == "u" else "ashr")(v, dtype, x, y)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dy2st.dtypes import DType, int32
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 
-def kept_at(lanes: Lanes, dtype: DType, x: str, places: str, first: str) -> str:
+def kept_at(lanes: VectorType, dtype: DType, x: str, places: str, first: str) -> str:
     """Write elements of a row from number `first` (an i64) on, those whose number is not in `places` as 0."""
     f, kind = lanes.f, lanes.of(int32)
     number = lanes.spread(f.value(f"trunc i64 {first} to i32"), int32)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 
-from dy2st.runtime.backends.cpu.libm.core.emitter import ELEMENTS, Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import ELEMENTS, FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.libm.functions import function
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 
@@ -24,7 +24,7 @@ _PLACE = (("i64", "%seed"), ("i64", "%draw"), ("i64", "%first"))
 @functools.cache
 def random_words(lanes: int) -> Definition:
     """Return `<lanes x i32> @dy2st.random.words.16(i64 seed, i64 draw, i64 first)`: uniform random words."""
-    e = Emitter(max(lanes // 4, 1))
+    e = FormulaEmitter(max(lanes // 4, 1))
     pairs = [a | (b << 32) for a, b in _pairs(_block(e, "%first", 4))]
     whole = f"<{4 * e.lanes} x i32>"
     joined = e.line("i32", f"bitcast <{2 * e.lanes} x i64> {_interleaved(e, pairs)} to {whole}").text
@@ -36,7 +36,7 @@ def random_words(lanes: int) -> Definition:
 @functools.cache
 def random_words64(lanes: int) -> Definition:
     """Return `<lanes x i64> @dy2st.random.words64.8(i64 seed, i64 draw, i64 first)`: pairs of words, the first high."""
-    e = Emitter(max(lanes // 2, 1))
+    e = FormulaEmitter(max(lanes // 2, 1))
     pairs = [(a << 32) | b for a, b in _pairs(_block(e, "%first", 2))]
     joined = _interleaved(e, pairs)
     return _finished(
@@ -47,7 +47,7 @@ def random_words64(lanes: int) -> Definition:
 @functools.cache
 def random_uniform(dtype: str, lanes: int) -> Definition:
     """Return `@dy2st.random.uniform.f32.16(i64 seed, i64 draw, i64 first)`: numbers in [0, 1)."""
-    e = Emitter(lanes)
+    e = FormulaEmitter(lanes)
     bits = _words(e, dtype)
     kept = 24 if dtype == "f32" else 53
     number = e.convert(e.logical_shift(bits, (32 if dtype == "f32" else 64) - kept), dtype)
@@ -60,7 +60,7 @@ def random_int(lanes: int) -> Definition:
 
     The numbers are low + floor(r span / 2**64) for random r of 64 bits, by halves of 32 bits.
     """
-    e = Emitter(lanes)
+    e = FormulaEmitter(lanes)
     r = _words(e, "i64")
     low, span = (_spread(e, "i64", name) for name in ("%low", "%span"))
     high_r, low_r = e.logical_shift(r, 32), r & _WORD
@@ -78,7 +78,7 @@ def random_normal(dtype: str, lanes: int) -> Definition:
     Elements 2 j and 2 j + 1 come from one pair of random numbers, in float64. One lane computes both and takes its own.
     """
     half = max(lanes // 2, 1)
-    e = Emitter(half)
+    e = FormulaEmitter(half)
     count = 2 * half
     words, kind = (random_words(count), "i32") if dtype == "f32" else (random_words64(count), "i64")
     e.needs[words.name] = words
@@ -98,13 +98,13 @@ def random_normal(dtype: str, lanes: int) -> Definition:
     )
 
 
-def _block(e: Emitter, first: str, share: int) -> list[Lanes]:
+def _block(e: FormulaEmitter, first: str, share: int) -> list[VectorValue]:
     """Write the four words, in 64-bit lanes, of the blocks from element `first` on; a block gives `share` elements."""
     start = e.line("i64", f"lshr i64 {first}, {share.bit_length() - 1}").text
     block = _spread(e, "i64", start)
     if e.lanes > 1:
         numbers = f"<{', '.join(f'i64 {i}' for i in range(e.lanes))}>"
-        block = block + Lanes(e, "i64", numbers)
+        block = block + VectorValue(e, "i64", numbers)
     draw, seed = _spread(e, "i64", "%draw"), _spread(e, "i64", "%seed")
     c0, c1, c2, c3 = draw & _WORD, e.logical_shift(draw, 32), block & _WORD, e.logical_shift(block, 32)
     k0, k1 = seed & _WORD, e.logical_shift(seed, 32)
@@ -116,27 +116,27 @@ def _block(e: Emitter, first: str, share: int) -> list[Lanes]:
     return [c0, c1, c2, c3]
 
 
-def _pairs(words: list[Lanes]) -> list[tuple[Lanes, Lanes]]:
+def _pairs(words: list[VectorValue]) -> list[tuple[VectorValue, VectorValue]]:
     return [(words[0], words[1]), (words[2], words[3])]
 
 
-def _words(e: Emitter, dtype: str) -> Lanes:
+def _words(e: FormulaEmitter, dtype: str) -> VectorValue:
     """Write a call for random words as wide as the dtype."""
     words, kind = (random_words(e.lanes), "i32") if dtype == "f32" else (random_words64(e.lanes), "i64")
     e.needs[words.name] = words
     return e.line(kind, f"call {e.type(kind)} @{words.name}(i64 %seed, i64 %draw, i64 %first)")
 
 
-def _spread(e: Emitter, kind: str, scalar: str) -> Lanes:
+def _spread(e: FormulaEmitter, kind: str, scalar: str) -> VectorValue:
     """Write a scalar into all lanes."""
     if e.lanes == 1:
-        return Lanes(e, kind, scalar)
+        return VectorValue(e, kind, scalar)
     first = e.line(kind, f"insertelement {e.type(kind)} poison, {kind} {scalar}, i32 0").text
     places = f"<{e.lanes} x i32> zeroinitializer"
     return e.line(kind, f"shufflevector {e.type(kind)} {first}, {e.type(kind)} poison, {places}")
 
 
-def _unsigned_to_float(e: Emitter, x: Lanes) -> Lanes:
+def _unsigned_to_float(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write unsigned words (i32), or the upper 53 bits of i64, as float64."""
     if x.kind == "i32":
         wide = e.line("i64", f"zext {e.type('i32')} {x.text} to {e.type('i64')}")
@@ -144,7 +144,7 @@ def _unsigned_to_float(e: Emitter, x: Lanes) -> Lanes:
     return e.convert(e.logical_shift(x, 11), "f64")
 
 
-def _every_other(e: Emitter, vector: str, kind: str, start: int, count: int) -> Lanes:
+def _every_other(e: FormulaEmitter, vector: str, kind: str, start: int, count: int) -> VectorValue:
     """Write elements start, start + 2, ... of a vector of `count`."""
     if e.lanes == 1:
         return e.line(kind, f"extractelement {_vector(kind, count)} {vector}, i32 {start}")
@@ -153,7 +153,7 @@ def _every_other(e: Emitter, vector: str, kind: str, start: int, count: int) -> 
     return e.line(kind, f"shufflevector {whole} {vector}, {whole} poison, <{e.lanes} x i32> <{places}>")
 
 
-def _interleaved(e: Emitter, pair: list[Lanes]) -> str:
+def _interleaved(e: FormulaEmitter, pair: list[VectorValue]) -> str:
     """Write x0 y0 x1 y1 ... as a vector of twice the lanes."""
     (x, y), kind, whole = pair, pair[0].kind, _vector(pair[0].kind, 2 * e.lanes)
     if e.lanes == 1:
@@ -164,7 +164,7 @@ def _interleaved(e: Emitter, pair: list[Lanes]) -> str:
     return e.line(kind, f"shufflevector {t} {x.text}, {t} {y.text}, <{2 * e.lanes} x i32> <{places}>").text
 
 
-def _part(e: Emitter, vector: str, kind: str, count: int, lanes: int) -> str:
+def _part(e: FormulaEmitter, vector: str, kind: str, count: int, lanes: int) -> str:
     """Write the `lanes` of `count` elements that `%first` means, where a block holds more than are wanted."""
     if lanes == count:
         return vector
@@ -185,7 +185,7 @@ def _vector(kind: str, lanes: int) -> str:
     return ELEMENTS[kind] if lanes == 1 else f"<{lanes} x {ELEMENTS[kind]}>"
 
 
-def _finished(e: Emitter, name: str, result: str, kind: str, more: tuple[str, ...] = ()) -> Definition:
+def _finished(e: FormulaEmitter, name: str, result: str, kind: str, more: tuple[str, ...] = ()) -> Definition:
     parameters = ", ".join(f"{t} {x}" for t, x in (*_PLACE, *(("i64", f"%{x}") for x in more)))
     body = "\n".join(e.lines)
     head = f"define internal {kind} @{name}({parameters}) alwaysinline nounwind {{\nentry:"

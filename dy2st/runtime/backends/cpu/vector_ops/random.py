@@ -11,7 +11,7 @@ from dy2st.runtime.backends.cpu.llvm_ir.int_math import minus
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import is_native
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
 from dy2st.runtime.backends.cpu.vector_ops.philox import random_int, random_normal, random_uniform
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 FLOATS = {"float32": "f32", "float64": "f64"}
 """How philox.py names the dtypes that it draws."""
@@ -29,7 +29,7 @@ def probabilities(operation: Operation) -> list[Value]:
 
 
 def is_drawn(operation: Operation) -> bool:
-    """Say whether `member` can write a draw."""
+    """Return whether `member` can write a draw."""
     dtype = tensor_type(operation.results[0]).dtype
     if not isinstance(operation.op, RandomInt):
         return dtype.name in FLOATS
@@ -37,7 +37,7 @@ def is_drawn(operation: Operation) -> bool:
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
-def member(v: Lanes, operation: Operation, read: list[str], numbers: list[str], place: str) -> str:
+def member(v: VectorType, operation: Operation, read: list[str], numbers: list[str], place: str) -> str:
     """Write the elements of a draw from some place on; `read` are those of the tensor that it reads."""
     op, dtype = operation.op, tensor_type(operation.results[0]).dtype
     seed, draw, *bounds = numbers
@@ -52,25 +52,25 @@ def member(v: Lanes, operation: Operation, read: list[str], numbers: list[str], 
     return drawn(v, make(FLOATS[dtype.name], v.count), dtype, seed, draw, place)
 
 
-def drawn(v: Lanes, definition: Definition, dtype: DType, *numbers: str) -> str:
+def drawn(v: VectorType, definition: Definition, dtype: DType, *numbers: str) -> str:
     """Write a call of one of philox.py's functions: with the seed, the draw, the place, and what else it takes."""
     return v.call(v.of(dtype), definition, *(f"i64 {n}" for n in numbers))
 
 
-def chosen(v: Lanes, dtype: DType, limit: str, seed: str, draw: str, place: str) -> str:
+def chosen(v: VectorType, dtype: DType, limit: str, seed: str, draw: str, place: str) -> str:
     """Write 1 where a uniform number is below the limit, else 0."""
     uniform = drawn(v, random_uniform(FLOATS[dtype.name], v.count), dtype, seed, draw, place)
     below = v.f.value(f"fcmp olt {v.of(dtype)} {uniform}, {limit}")
     return converted(v, below, bool_, dtype)
 
 
-def whole(v: Lanes, dtype: DType, seed: str, draw: str, low: str, high: str, place: str) -> str:
+def whole(v: VectorType, dtype: DType, seed: str, draw: str, low: str, high: str, place: str) -> str:
     """Write whole numbers of a range."""
     made = drawn(v, random_int(v.count), int64, seed, draw, place, low, minus(v.f, high, low))
     return converted(v, made, int64, dtype)
 
 
-def waited(v: Lanes, dtype: DType, seed: str, draw: str, place: str) -> str:
+def waited(v: VectorType, dtype: DType, seed: str, draw: str, place: str) -> str:
     """Write numbers of the exponential distribution: -log(1 - u) of uniform float64 numbers."""
     kind = v.of(float64)
     uniform = drawn(v, random_uniform("f64", v.count), float64, seed, draw, place)

@@ -8,10 +8,10 @@ from dy2st.dtypes import DType, int32, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.traits import Monoid
 from dy2st.ops.reduce.reduction import Mean
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 _INFINITE = float("inf")
 
@@ -37,7 +37,7 @@ _STRIP = 128
 class Accumulator:
     """The running result of a reduction: one vector on the stack, which LLVM keeps in a register."""
 
-    def __init__(self, f: Function, module: Module, count: int, operation: Operation):
+    def __init__(self, f: LLVMFunction, module: LLVMModule, count: int, operation: Operation):
         self.f, self.module = f, module
         self.monoid: Monoid = operation.op.monoid
         self.source, self.dtype = tensor_type(operation.operands[0]).dtype, tensor_type(operation.results[0]).dtype
@@ -46,9 +46,9 @@ class Accumulator:
         self.orders = self.dtype.is_floating and self.monoid in ("max", "min")
         """Whether NaN is to be told from numbers: by the largest pattern of bits, beside the largest number."""
         self.bits = int64 if self.dtype.bits == 64 else int32
-        self._begin(Lanes(f, module, count))
+        self._begin(VectorType(f, module, count))
 
-    def _begin(self, lanes: Lanes) -> None:
+    def _begin(self, lanes: VectorType) -> None:
         """Make room for what so many lanes have so far: nothing."""
         f, self.lanes, self.kind = self.f, lanes, lanes.of(self.dtype)
         self.start = lanes.constant(identity(self.monoid, self.dtype), self.dtype)
@@ -107,17 +107,17 @@ class Accumulator:
         sizes = (
             self._across(f.load(wide.of(self.bits), self.sizes), self.bits, self._larger, count) if self.orders else ""
         )
-        self._begin(Lanes(f, self.module, count))
+        self._begin(VectorType(f, self.module, count))
         f.store(self.kind, so_far, self.slot)
         if self.orders:
             f.store(self.lanes.of(self.bits), sizes, self.sizes)
 
-    def _both(self, v: Lanes, a: str, b: str) -> str:
+    def _both(self, v: VectorType, a: str, b: str) -> str:
         if self.orders:
             return _ordered(v, self.monoid, self.dtype, a, b)
         return combined(v, self.monoid, self.dtype, a, b)
 
-    def _larger(self, v: Lanes, a: str, b: str) -> str:
+    def _larger(self, v: VectorType, a: str, b: str) -> str:
         return v.intrinsic("umax", self.bits, a, b)
 
     def partial(self) -> str:
@@ -132,14 +132,16 @@ class Accumulator:
 
     def _ordered_total(self, register: str) -> str:
         """Write the largest (or smallest) number of all lanes, or NaN where one was met."""
-        f, bits, one = self.f, self.bits, Lanes(self.f, self.module, 1)
+        f, bits, one = self.f, self.bits, VectorType(self.f, self.module, 1)
         register = self._across(register, self.dtype, self._both)
         size = self._across(f.load(self.lanes.of(bits), self.sizes), bits, self._larger)
         infinity = {32: 0x7F800000, 64: 0x7FF0000000000000}[self.dtype.bits]
         missing = f.value(f"icmp ugt {element_kind(bits)} {size}, {infinity}")
         return one.select(missing, one.constant(float("nan"), self.dtype), register, self.dtype)
 
-    def _across(self, register: str, dtype: DType, combine: Callable[[Lanes, str, str], str], left: int = 1) -> str:
+    def _across(
+        self, register: str, dtype: DType, combine: Callable[[VectorType, str, str], str], left: int = 1
+    ) -> str:
         """Write what the lanes of a register are together, by halves, until so many are left."""
         f, count, element = self.f, self.lanes.count, element_kind(dtype)
         while count > left:
@@ -154,18 +156,18 @@ class Accumulator:
             ]
             if half == 1:
                 parts = [f.value(f"extractelement <1 x {element}> {p}, i64 0") for p in parts]
-            register = combine(Lanes(f, self.module, half), *parts)
+            register = combine(VectorType(f, self.module, half), *parts)
             count = half
         return register
 
 
-def _ordered(lanes: Lanes, monoid: Monoid, dtype: DType, a: str, b: str) -> str:
+def _ordered(lanes: VectorType, monoid: Monoid, dtype: DType, a: str, b: str) -> str:
     """Write the larger (or smaller) of two, `b` where `a` is NaN; one instruction on most targets."""
     word, kind = ("olt" if monoid == "min" else "ogt"), lanes.of(dtype)
     return lanes.select(lanes.f.value(f"fcmp {word} {kind} {a}, {b}"), a, b, dtype)
 
 
-def finished(f: Function, operation: Operation, register: str, length: str) -> str:
+def finished(f: LLVMFunction, operation: Operation, register: str, length: str) -> str:
     """Write the result of a reduction of so many elements, whose total is there."""
     if not isinstance(operation.op, Mean):
         return register
@@ -173,7 +175,7 @@ def finished(f: Function, operation: Operation, register: str, length: str) -> s
     return f.value(f"fdiv {kind} {register}, {f.value(f'sitofp i64 {length} to {kind}')}")
 
 
-def combined(lanes: Lanes, monoid: Monoid, dtype: DType, a: str, b: str) -> str:
+def combined(lanes: VectorType, monoid: Monoid, dtype: DType, a: str, b: str) -> str:
     """Write the combination of two partial results."""
     f, kind = lanes.f, lanes.of(dtype)
     if monoid == "add":

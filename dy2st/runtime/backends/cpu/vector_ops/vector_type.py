@@ -9,17 +9,17 @@ from dy2st.records import record
 from dy2st.runtime.backends.cpu import libm as math
 from dy2st.runtime.backends.cpu.libm.core import half
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition, called
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.literals import element
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind
 
 
 @record
-class Lanes:
+class VectorType:
     """Where registers of `count` elements are computed."""
 
-    f: Function
-    module: Module
+    f: LLVMFunction
+    module: LLVMModule
     count: int
 
     def kind(self, element: str) -> str:
@@ -67,7 +67,7 @@ class Lanes:
         return self.call(kind, definition, *(f"{kind} {r}" for r in registers))
 
     def is_better(self, name: str, dtype: DType) -> bool:
-        """Say whether `math` has something better for this target than what could be written here."""
+        """Return whether `math` has something better for this target than what could be written here."""
         definition = math.function(name, "f32" if dtype.bits <= 32 else "f64", self.count)
         return self.module.strict or self.module.better(definition.name) is not None
 
@@ -103,7 +103,7 @@ class Lanes:
         return self.f.value(f"select {self.kind('i1')} {condition}, {kind} {a}, {kind} {b}")
 
 
-def define(module: Module, definition: Definition) -> None:
+def define(module: LLVMModule, definition: Definition) -> None:
     """Add a definition and all that it needs to a module."""
     if definition.name in module:
         return

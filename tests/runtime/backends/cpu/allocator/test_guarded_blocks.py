@@ -19,10 +19,10 @@ OUTSIDE = """
 import ctypes, os
 os.environ["DY2ST_GUARD"] = "1"
 import numpy as np
-from dy2st.runtime.backends.cpu.python_abi.run_contexts import Context
+from dy2st.runtime.backends.cpu.python_abi.run_contexts import RunContext
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD
 from dy2st.runtime.backends.cpu.python_abi import helpers as support
-context = Context([], 0, 0)
+context = RunContext([], 0, 0)
 block = support.allocate(context.address, 24)
 ctypes.memset(block + HEAD, 1, 24)
 print("inside", flush=True)

@@ -18,12 +18,12 @@ import pytest
 
 import dy2st
 import dy2st as paddle
-from dy2st.ir.packed import places_of
+from dy2st.ir.binary import places_of
 from dy2st.ir.parser import parse
 from dy2st.jit.tracing import conversion_cache
 from dy2st.runtime.aot_cache import artifacts, bytecode_cache, disk_cache, program_artifacts, trust
-from dy2st.runtime.aot_cache.artifacts import Product
-from dy2st.runtime.aot_cache.code_image import Image
+from dy2st.runtime.aot_cache.artifacts import Artifact
+from dy2st.runtime.aot_cache.code_image import CodeImage
 from dy2st.runtime.aot_cache.disk_cache import Kind
 from dy2st.runtime.backends.cpu.compile_link import code_loader, function_cache
 from dy2st.runtime.backends.cpu.python_abi import prefault
@@ -53,7 +53,7 @@ def function(x):
 PROGRAM = parse("program main\nfunc main(%x: float32[N]) {\n  %y: float32[N] = exp(%x)\n  return %y\n}\n")
 PLACES = places_of(PROGRAM)
 SAMPLES = [
-    Sample(artifacts._PRODUCTS, Product(Image(b"code", 0, {"f": 0}, {}, []), {"n": 1}, [np.ones(3)])),
+    Sample(artifacts._PRODUCTS, Artifact(CodeImage(b"code", 0, {"f": 0}, {}, []), {"n": 1}, [np.ones(3)])),
     Sample(bytecode_cache._CODE, compile("x = 1", "<a test>", "exec")),
     Sample(program_artifacts._DERIVED, ([PROGRAM], (3,)), [lambda: PLACES]),
     Sample(program_artifacts._FINGERPRINTS, "a fingerprint"),
@@ -61,7 +61,7 @@ SAMPLES = [
     Sample(loop_state_cache._LOOPS, ([(0, ("same",))], 0, 0)),
     Sample(conversion_cache._CONVERSIONS, conversion_of(function), [function]),
     Sample(prefault._NEEDS, (4096, [1 << 20])),
-    Sample(function_cache._BATCHES, function_cache.Batch(b"code", {"f": "key"})),
+    Sample(function_cache._BATCHES, function_cache.ObjectFile(b"code", {"f": "key"})),
     Sample(function_cache._PLACES, "a batch"),
     Sample(code_loader._OBJECTS, b"content"),
 ]

@@ -9,14 +9,14 @@ import pytest
 
 import dy2st as paddle
 from dy2st.runtime.aot_cache import artifacts, disk_cache, environment_key, trust
-from dy2st.runtime.aot_cache.artifacts import Product, from_bytes, made
-from dy2st.runtime.aot_cache.code_image import Image
+from dy2st.runtime.aot_cache.artifacts import Artifact, from_bytes, made
+from dy2st.runtime.aot_cache.code_image import CodeImage
 from dy2st.runtime.backends.cpu import compile, runtime_library_symbols
 from dy2st.runtime.backends.cpu.compile import lowered
 from dy2st.runtime.backends.cpu.compile_link.parallel_map import together
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 
-IMAGE = Image(b"\x00" * 40, 0, {"f": 0, "g": 16}, {"memcpy": 24}, [(32, 16)])
+IMAGE = CodeImage(b"\x00" * 40, 0, {"f": 0, "g": 16}, {"memcpy": 24}, [(32, 16)])
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def program_of(function, *inputs):
 @pytest.mark.parametrize("binary", [IMAGE, [b"one", b"", b"three"]], ids=["image", "objects"])
 def test_a_product_comes_back_from_its_bytes(binary):
     arrays = [np.arange(6.0).reshape(2, 3), np.zeros((0, 2), "int8"), np.array(True)]
-    product = Product(binary, {"library": ["gemm.f32.nn"], "direct": True}, arrays)
+    product = Artifact(binary, {"library": ["gemm.f32.nn"], "direct": True}, arrays)
     back = from_bytes(product.to_bytes())
     assert (back.binary, back.notes) == (product.binary, product.notes)
     for a, b in zip(back.arrays, arrays, strict=True):
@@ -46,14 +46,14 @@ def test_a_product_comes_back_from_its_bytes(binary):
 
 
 def test_bytes_that_are_no_product_are_refused():
-    data = Product(IMAGE, {}, [np.ones(3)]).to_bytes()
+    data = Artifact(IMAGE, {}, [np.ones(3)]).to_bytes()
     for cut in range(0, len(data), 7):
         with pytest.raises((ValueError, KeyError, TypeError)):
             from_bytes(data[:cut])
 
 
 def test_a_file_that_ends_early_is_refused():
-    data = Product(IMAGE, {}, [np.ones(3)]).to_bytes()
+    data = Artifact(IMAGE, {}, [np.ones(3)]).to_bytes()
     with pytest.raises(ValueError, match="ends before what it says"):
         from_bytes(data[:-1])
 
@@ -61,32 +61,32 @@ def test_a_file_that_ends_early_is_refused():
 @pytest.mark.parametrize("content", [b"", b"\xff" * 100, b"\2\0\0\0\0\0\0\0{}", b"\4\0\0\0\0\0\0\0null"])
 def test_what_somebody_else_wrote_under_a_key_is_made_again(folder, monkeypatch, content):
     disk_cache.write(artifacts._PRODUCTS.key("recipe"), content)
-    product, was_kept = made("recipe", lambda: Product(IMAGE))
+    product, was_kept = made("recipe", lambda: Artifact(IMAGE))
     assert (product.binary, was_kept) == (IMAGE, False)
     assert made("recipe", lambda: pytest.fail("it is kept"))[1]
 
 
 def test_recipes_are_told_apart_and_found_again(folder):
-    assert made("a", lambda: Product(IMAGE, {"n": 1}))[1] is False
-    assert made("b", lambda: Product(IMAGE, {"n": 2}))[1] is False
+    assert made("a", lambda: Artifact(IMAGE, {"n": 1}))[1] is False
+    assert made("b", lambda: Artifact(IMAGE, {"n": 2}))[1] is False
     product, was_kept = made("a", lambda: pytest.fail("it is kept"))
     assert (product.notes, was_kept) == ({"n": 1}, True)
 
 
 def test_what_has_no_recipe_is_not_kept(folder):
-    assert made(None, lambda: Product(IMAGE))[1] is False
+    assert made(None, lambda: Artifact(IMAGE))[1] is False
     assert not folder.exists()
 
 
 def test_another_version_of_anything_has_another_key(folder, monkeypatch):
-    made("a", lambda: Product(IMAGE))
+    made("a", lambda: Artifact(IMAGE))
     monkeypatch.setattr(artifacts, "identity", lambda: "another")
-    assert made("a", lambda: Product(IMAGE))[1] is False
+    assert made("a", lambda: Artifact(IMAGE))[1] is False
 
 
 def test_large_products_are_not_kept(folder, monkeypatch):
     monkeypatch.setattr(trust, "MOST_BYTES", 100)
-    made("a", lambda: Product(IMAGE))
+    made("a", lambda: Artifact(IMAGE))
     assert not folder.exists()
 
 
@@ -101,7 +101,7 @@ def test_a_kept_program_needs_no_text_and_no_llvm(folder, monkeypatch, rng):
     first = NativePlan(program)
     monkeypatch.setattr(compile, "lowered", lambda program: pytest.fail("it is kept"))
     second = NativePlan(program_of(softmax, x))
-    assert (first.was_kept, second.was_kept) == (False, True)
+    assert (first.was_cached, second.was_cached) == (False, True)
     np.testing.assert_array_equal(first.run([x])[0], second.run([x])[0])
 
 
@@ -124,7 +124,7 @@ def test_host_calls_of_a_kept_program(folder, capsys):
         with pytest.raises(IndexError) as caught:
             plan.run([x, np.array(3)])
         assert any("test_products.py" in str(entry.path) for entry in caught.traceback)
-    assert plans[1].was_kept
+    assert plans[1].was_cached
 
 
 def test_a_kept_program_that_is_another_one_is_found_out(folder, monkeypatch):
@@ -157,7 +157,7 @@ def test_processes_share_a_folder(folder, monkeypatch, rng, count):
 
     def work(number):
         for turn in range(3):
-            made(f"{number % 4} {turn}", lambda: Product(IMAGE, {"n": number % 4}, [np.zeros(1000)]))
+            made(f"{number % 4} {turn}", lambda: Artifact(IMAGE, {"n": number % 4}, [np.zeros(1000)]))
             disk_cache.shrink(str(folder), 40_000)
         return np.allclose(NativePlan(program).run([x])[0], want, rtol=1e-5)
 

@@ -12,9 +12,9 @@ from dy2st.runtime.backends.cpu import compile
 from dy2st.runtime.backends.cpu.compile_link import function_cache
 from dy2st.runtime.backends.cpu.compile_link.code_loader import load
 from dy2st.runtime.backends.cpu.compile_link.elf_linker import link
-from dy2st.runtime.backends.cpu.compile_link.function_cache import Batches
+from dy2st.runtime.backends.cpu.compile_link.function_cache import ObjectFiles
 from dy2st.runtime.backends.cpu.compile_link.target import Target, current_target
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMModule
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 
 
@@ -40,7 +40,7 @@ def returning(name, number, calls=()):
 
 
 def module_of(*functions):
-    module = Module()
+    module = LLVMModule()
     for name, number, *calls in functions:
         module.add(name, returning(name, number, calls))
     return module
@@ -61,7 +61,7 @@ def in_jobs(batches):
 
 
 def compiled(*functions):
-    return Batches(module_of(*functions), current_target())
+    return ObjectFiles(module_of(*functions), current_target())
 
 
 @pytest.mark.parametrize("process", ["this", "another"])
@@ -114,10 +114,10 @@ m:
   ret i64 %r
 }"""
     odd = even.replace("@even", "@x").replace("@odd", "@even").replace("@x", "@odd").replace("ret i64 1", "ret i64 0")
-    module = Module()
+    module = LLVMModule()
     module.add("even", even)
     module.add("odd", odd)
-    code = load(link(objects(Batches(module, current_target())), repeated=True))
+    code = load(link(objects(ObjectFiles(module, current_target())), repeated=True))
     is_even = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("even"))
     assert [is_even(n) for n in range(4)] == [1, 0, 1, 0]
 

@@ -12,16 +12,16 @@ import pytest
 
 import dy2st as paddle
 from dy2st.jit.dispatch.retrace_warning import RetraceWarning
-from dy2st.runtime.aot_cache.code_image import Image
+from dy2st.runtime.aot_cache.code_image import CodeImage
 from dy2st.runtime.backends.cpu.compile_link import image_loader
-from dy2st.runtime.backends.cpu.compile_link.image_loader import Owner, load_image, loaded
+from dy2st.runtime.backends.cpu.compile_link.image_loader import ImageMemory, load_image, loaded
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.backends.cpu.trampolines import call as known_calls
 from dy2st.runtime.backends.cpu.trampolines import write_back
 from dy2st.runtime.eager.tensor import Tensor
 
 pytestmark = pytest.mark.one_tier("counts what is loaded")
-IMAGE = Image(bytes(8192), 4096, {"f": 16}, {}, [])
+IMAGE = CodeImage(bytes(8192), 4096, {"f": 16}, {}, [])
 
 
 def is_mapped(address: int) -> bool:
@@ -32,7 +32,7 @@ def is_mapped(address: int) -> bool:
 
 
 def test_memory_goes_with_its_owner() -> None:
-    before, owner = (loaded.images, loaded.bytes), Owner()
+    before, owner = (loaded.images, loaded.bytes), ImageMemory()
     address = load_image(IMAGE, lambda _: 0, owner)["f"]
     assert (loaded.images, loaded.bytes) == (before[0] + 1, before[1] + 8192)
     assert not os.path.exists("/proc/self/maps") or is_mapped(address)

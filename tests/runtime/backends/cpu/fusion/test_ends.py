@@ -13,9 +13,9 @@ from dy2st.ir.parser import parse
 from dy2st.ir.program import Program
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
 from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Step
-from dy2st.runtime.backends.cpu.fusion.in_place_updates import End, branches, overwritten, with_cond_last
+from dy2st.runtime.backends.cpu.fusion.in_place_updates import FinalBlock, branches, overwritten, with_cond_last
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
-from dy2st.runtime.backends.donation import Handed
+from dy2st.runtime.backends.donation import DonatedInputs
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.runtime.backends.cpu.emitter.test_overwriting import OPTIMIZERS, Training, close, native
 
@@ -41,8 +41,8 @@ def program(body: str, renewed: int = 0) -> Program:
     return made
 
 
-def ordered(made: Program) -> tuple[End, list[Step]]:
-    end = End.of_program(made)
+def ordered(made: Program) -> tuple[FinalBlock, list[Step]]:
+    end = FinalBlock.of_program(made)
     assert end is not None
     return end, with_cond_last(end, schedule(made.block, (), end.renewed))
 
@@ -59,7 +59,7 @@ def run(made: Program, fine: bool) -> tuple[bool, list[np.ndarray]]:
     arguments = [rng.normal(size=32).astype("float32") for _ in range(2)]
     before = arguments[0].copy()
     want = compile_plan(made).run([*map(np.copy, arguments), np.array(fine)])
-    inputs = Handed([*arguments, np.array(fine)], 2)
+    inputs = DonatedInputs([*arguments, np.array(fine)], 2)
     got = NativePlan(made).run(inputs)
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
@@ -145,7 +145,7 @@ def test_one_that_somebody_holds_is_left_alone() -> None:
     made = program(f"{CHOICE}\nreturn %w.1")
     w = np.ones(32, "float32")
     plan, held = NativePlan(made), w[3:]
-    (got,) = plan.run(Handed([w, np.ones(32, "float32"), np.array(True)], 2))
+    (got,) = plan.run(DonatedInputs([w, np.ones(32, "float32"), np.array(True)], 2))
     assert held[0] == 1
     assert got[0] == 0
 
@@ -160,7 +160,7 @@ def test_a_view_among_the_results_is_copied_before_the_update() -> None:
     made.renewed = ((0, 0),)
     x = np.arange(24, dtype="float32").reshape(4, 6)
     w = np.ones(32, "float32")
-    got = NativePlan(made).run(Handed([w, np.ones(32, "float32"), np.array(True), x], 2))
+    got = NativePlan(made).run(DonatedInputs([w, np.ones(32, "float32"), np.array(True), x], 2))
     np.testing.assert_array_equal(got[1], x.T)
     np.testing.assert_array_equal(w, np.zeros(32))
 

@@ -12,7 +12,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType
 from dy2st.runtime.backends.cpu.dump_stages import stage
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
-from dy2st.runtime.backends.cpu.shape_specialization import Versions
+from dy2st.runtime.backends.cpu.shape_specialization import ShapeSpecializations
 from dy2st.runtime.interpreter.planned import compile_plan
 from dy2st.shapes import symbol
 from tests.runtime.backends.cpu.native import thread_counts
@@ -123,7 +123,7 @@ def test_an_operand_of_the_product_is_not_written_over(rng):
 
     x, w = (rng.normal(size=(160, 160)).astype("float32") for _ in range(2))
     made = program_of(f, x, w)
-    compare(Versions(made).run([x, w]), compile_plan(made).run([x, w]))
+    compare(ShapeSpecializations(made).run([x, w]), compile_plan(made).run([x, w]))
 
 
 def test_what_reads_or_reduces_between_or_reads_as_much_stays_apart():
@@ -166,7 +166,7 @@ def test_in_a_loop_whose_matrix_is_packed(rng):
     for m, width in [(1, 70), (33, 70), (40, 300)]:
         given = [rng.normal(size=s).astype("float32") / width for s in ((m, width), (width, width), (width,))]
         made = program_of(f, *given)
-        compare(Versions(made).run(given), compile_plan(made).run(given))
+        compare(ShapeSpecializations(made).run(given), compile_plan(made).run(given))
 
 
 def test_gradients(rng):
@@ -178,7 +178,7 @@ def test_gradients(rng):
 
     given = [rng.normal(size=s).astype("float32") / 4 for s in ((200, 50), (50, 120), (120,))]
     made = program_of(f, *given)
-    for found, wanted in zip(Versions(made).run(given), compile_plan(made).run(given), strict=True):
+    for found, wanted in zip(ShapeSpecializations(made).run(given), compile_plan(made).run(given), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4)
 
 
@@ -270,7 +270,7 @@ def test_gradients_of_a_convolution(rng):
 
     given = [rng.normal(size=s).astype("float32") / 4 for s in ((3, 4, 15, 16), (5, 4, 3, 3), (5,))]
     made = program_of(f, *given)
-    for found, wanted in zip(Versions(made).run(given), compile_plan(made).run(given), strict=True):
+    for found, wanted in zip(ShapeSpecializations(made).run(given), compile_plan(made).run(given), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from dy2st.ir.parser import parse
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.lowering import prepared
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
@@ -17,7 +17,7 @@ def program(*lines, arguments="%x: float32[N, M]"):
 
 def steps(p):
     found = schedule(prepared(p).block)
-    return [[o.name for o in s.members] if isinstance(s, Group) else s.name for s in found]
+    return [[o.name for o in s.members] if isinstance(s, FusedGroup) else s.name for s in found]
 
 
 def groups(p):

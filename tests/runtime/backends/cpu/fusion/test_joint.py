@@ -9,8 +9,8 @@ from dy2st.ir.program import Operation, Program, tensor_type
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
 from dy2st.runtime.backends.cpu.fusion.epilogues import Epilogue
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
-from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Joint
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import HorizontalGroup
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.lowering import lower, prepared
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
@@ -47,7 +47,9 @@ def inputs(p: Program, rng: np.random.Generator) -> list[np.ndarray]:
 def steps(p: Program) -> list[str | int]:
     """Return the names of steps; of nests how many there are in one job."""
     found = schedule(prepared(p).block)
-    return [len(s.groups) if isinstance(s, Joint) else 1 if isinstance(s, Group) else _name(s) for s in found]
+    return [
+        len(s.groups) if isinstance(s, HorizontalGroup) else 1 if isinstance(s, FusedGroup) else _name(s) for s in found
+    ]
 
 
 def _name(step: Operation | Epilogue) -> str:

@@ -8,7 +8,7 @@ from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.parser import parse
 from dy2st.ir.program import Program, tensor_type
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.lowering import prepared
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
@@ -62,7 +62,7 @@ def spread(extent: int, shape: list[int], rng: np.random.Generator) -> np.ndarra
 
 
 def members(p: Program) -> list[list[str]]:
-    return [[o.name for o in s.members] for s in schedule(prepared(p).block) if isinstance(s, Group)]
+    return [[o.name for o in s.members] for s in schedule(prepared(p).block) if isinstance(s, FusedGroup)]
 
 
 def is_fused(p: Program) -> bool:

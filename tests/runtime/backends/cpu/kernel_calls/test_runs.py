@@ -15,7 +15,7 @@ import dy2st as paddle
 from dy2st import config
 from dy2st.runtime.aot_cache import disk_cache
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
-from dy2st.runtime.executor.tiering import Automatic
+from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.interpreter.planned import Plan, compile_plan
 from tests.in_threads import in_threads
 
@@ -139,7 +139,7 @@ def test_a_loop_that_would_call_python_stays_with_the_interpreter(rng):
     static(paddle.to_tensor(x))
     program = static.concrete_program.main_program
     assert not NativePlan(program).is_worth_it
-    runner = Automatic(program)
+    runner = TieredProgram(program)
     np.testing.assert_array_equal(runner.run([x])[0], compile_plan(program).run([x])[0])
     assert isinstance(runner._chosen, Plan)
 

@@ -13,7 +13,7 @@ from dy2st.runtime.backends.cpu.compile_link.code_loader import assembly
 from dy2st.runtime.backends.cpu.compile_link.target import host_target
 from dy2st.runtime.backends.cpu.libm import function, load_formulas
 from dy2st.runtime.backends.cpu.libm.core import coefficients
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.llvm_ir.definition import gathered
 from tests.runtime.backends.cpu.accuracy import (
     BINARY,
@@ -159,9 +159,9 @@ def test_an_unknown_name_is_a_key_error():
 
 
 def test_lanes_of_another_kind_are_refused():
-    e = Emitter(4)
+    e = FormulaEmitter(4)
     with pytest.raises(TypeError, match="lanes of f64 where f32 is needed"):
-        Lanes(e, "f32", "%x") + Lanes(e, "f64", "%y")
+        VectorValue(e, "f32", "%x") + VectorValue(e, "f64", "%y")
 
 
 def test_edges_hold_every_special_number():

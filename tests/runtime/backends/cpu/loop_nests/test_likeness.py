@@ -20,14 +20,14 @@ def written(operations: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch) 
     body = "\n".join([*lines, f"return %x{len(operations)}"])
     p = parse(f"program main\nfunc main({head}) {{\n{body}\n}}\n")
     count = 0
-    original = entry_points.SplitNest.text
+    original = entry_points.ParallelNest.text
 
-    def counted(self: entry_points.SplitNest) -> str:
+    def counted(self: entry_points.ParallelNest) -> str:
         nonlocal count
         count += 1
         return original(self)
 
-    monkeypatch.setattr(entry_points.SplitNest, "text", counted)
+    monkeypatch.setattr(entry_points.ParallelNest, "text", counted)
     unit = lower(prepared(p), current_target())
     return count, sum(name.startswith("dy2st.k.") for name in unit.kernels.texts)
 

@@ -7,7 +7,7 @@ import dy2st as paddle
 import dy2st.nn.functional as F
 from dy2st.passes.specialize_shapes import narrowed
 from dy2st.runtime.backends.cpu.fusion.shape_assumptions import assumptions
-from dy2st.runtime.backends.cpu.loop_parallel.independent_axes import kept_apart
+from dy2st.runtime.backends.cpu.loop_parallel.independent_axes import independent_axes
 from dy2st.runtime.backends.cpu.lowering import prepared
 from dy2st.runtime.interpreter.cost_model import bindings
 
@@ -34,7 +34,7 @@ def loop_of(turn, x=X, h=H, w=W):
 
 def axes(loop):
     """Return the axes of what is carried that are kept apart."""
-    apart = kept_apart(loop)
+    apart = independent_axes(loop)
     return None if apart is None else [apart.get(v) for v in loop.results]
 
 
@@ -96,7 +96,7 @@ def test_any_axis_of_what_is_elementwise_will_do():
 def test_as_many_rows_as_columns_are_no_columns():
     h, w = np.ones((20, 20), "float32"), np.ones((20, 20), "float32")
     loop = loop_of(lambda x, h, w, t: paddle.tanh(x[t] @ w + h @ w), x=np.ones((3, 20, 20), "float32"), h=h, w=w)
-    apart = kept_apart(loop)
+    apart = independent_axes(loop)
     assert apart is not None
     assert [apart.get(v) for v in loop.operands if str(v.type).startswith("float32")] == [0, 1, None]
 

@@ -11,7 +11,7 @@ from dy2st.passes.loops.licm import HoistInvariants
 from dy2st.passes.simplify.constant_fold import FoldConstants
 from dy2st.passes.specialize_shapes import narrowed
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
-from dy2st.runtime.backends.cpu.ops.control.closed_form_loops import counting
+from dy2st.runtime.backends.cpu.ops.control.closed_form_loops import induction_loop
 from dy2st.runtime.interpreter.cost_model import bindings
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.runtime.backends.cpu.test_same_as_interpreter import compare, program_of
@@ -53,7 +53,7 @@ def loops(program):
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
 def test_small_numbers(f, dtype):
     program = program_of(f, *np.zeros((2,), dtype))
-    assert all(counting(loop) for loop in loops(program))
+    assert all(induction_loop(loop) for loop in loops(program))
     native, plan = NativePlan(program), compile_plan(program)
     for i, n in itertools.product(range(-4, 5), repeat=2):
         inputs = [np.array(i, dtype), np.array(n, dtype)]
@@ -63,7 +63,7 @@ def test_small_numbers(f, dtype):
 @pytest.mark.parametrize("n", [-1, 0, 1, 12])
 def test_python_numbers(n):
     program = program_of(of_python, np.array(0), np.array(5))
-    assert all(counting(loop) for loop in loops(program))
+    assert all(induction_loop(loop) for loop in loops(program))
     inputs = [np.array(3), np.array(n)]
     compare(NativePlan(program).run(inputs), compile_plan(program).run(inputs))
 
@@ -132,7 +132,7 @@ def test_small_tensors_beside_a_counter(size):
 @pytest.mark.parametrize("f", [other_work, other_order, moving_limit])
 def test_other_loops_are_run(f):
     program = program_of(f, np.array(0), np.array(9))
-    assert not any(counting(loop) for loop in loops(program))
+    assert not any(induction_loop(loop) for loop in loops(program))
     inputs = [np.array(1), np.array(11)]
     compare(NativePlan(program).run(inputs), compile_plan(program).run(inputs))
 

@@ -5,7 +5,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.passes import optimise
-from dy2st.runtime.backends.cpu.shape_specialization import Versions
+from dy2st.runtime.backends.cpu.shape_specialization import ShapeSpecializations
 from dy2st.runtime.interpreter.planned import compile_plan
 
 F = paddle.nn.functional
@@ -18,7 +18,7 @@ def of(f, *inputs):
 
 
 def compare(program, *inputs, rtol=2e-5):
-    versions = Versions(program)
+    versions = ShapeSpecializations(program)
     for found, wanted in zip(versions.run(inputs), compile_plan(program).run(inputs), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=rtol, atol=1e-6)
     assert [call.name for call in versions.version(inputs).host_calls] == []
@@ -64,7 +64,7 @@ def test_cross_entropy_along_a_middle_axis(rng):
 
 def test_numbers_that_are_no_class_are_the_users_error(rng):
     x, y = rng.normal(size=(4, 3)).astype("float32"), np.array([0, 1, 2, 1])
-    versions = Versions(of(lambda x, y: F.cross_entropy(x, y), x, y))
+    versions = ShapeSpecializations(of(lambda x, y: F.cross_entropy(x, y), x, y))
     versions.run([x, y])
     for label in (3, -1, 2**40):
         y[1] = label

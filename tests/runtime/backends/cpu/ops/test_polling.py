@@ -11,7 +11,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
-from dy2st.runtime.backends.cpu.python_abi.host_callbacks import Run
+from dy2st.runtime.backends.cpu.python_abi.host_callbacks import CallbackRun
 from tests.in_threads import in_threads
 from tests.runtime.backends.cpu.test_same_as_interpreter import program_of
 
@@ -86,7 +86,7 @@ def test_an_error_from_outside_before_the_first_line_of_a_call_into_python_arriv
     x = np.ones(3)
     program = program_of(f, x)
     with monkeypatch.context() as patched:
-        patched.setattr(Run, "call", raising)
+        patched.setattr(CallbackRun, "call", raising)
         with pytest.raises(TimeoutError, match="over time"):
             NativePlan(program).run([x])
     assert np.array_equal(NativePlan(program).run([x])[0], x * 2)

@@ -18,7 +18,7 @@ import dy2st as paddle
 from dy2st.jit.dispatch import concrete_program
 from dy2st.runtime.aot_cache import disk_cache
 from dy2st.runtime.backends.cpu.python_abi import helpers, prefault
-from dy2st.runtime.backends.cpu.python_abi.prefault import Expected, expected
+from dy2st.runtime.backends.cpu.python_abi.prefault import ExpectedMemory, expected
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux brings memory in when it is asked to"),
@@ -119,7 +119,7 @@ def bring_arrays_in() -> None:
     for _ in range(2):
         arrays = [np.zeros(size, np.uint8) for size in (3 * MIB, 100_000, 700_000, 40 * MIB)]
         prefault._bring_in((6 * MIB, []))
-        prefault.bring_in(arrays)
+        prefault.prefault(arrays)
         assert _soon(lambda: all(_is_there(array.ctypes.data, array.nbytes) for array in arrays))
         assert not any(array.any() for array in arrays)
 
@@ -133,7 +133,7 @@ def test_arrays_that_were_asked_for_are_there():
 def test_arrays_that_are_gone_are_nobodys():
     helpers.address("new")
     for _ in range(20):
-        prefault.bring_in([np.zeros(4 * MIB, np.uint8)])  # given back at once
+        prefault.prefault([np.zeros(4 * MIB, np.uint8)])  # given back at once
 
 
 def _training():
@@ -153,7 +153,7 @@ def _training():
 
 def test_moments_are_brought_in_once(monkeypatch):
     asked = []
-    monkeypatch.setattr(prefault, "bring_in", lambda arrays: asked.append(sum(a.nbytes for a in arrays)))
+    monkeypatch.setattr(prefault, "prefault", lambda arrays: asked.append(sum(a.nbytes for a in arrays)))
     _, step = _training()
     x = paddle.to_tensor(np.ones((2, 512), "float32"))
     step(x)
@@ -185,11 +185,11 @@ def test_what_somebody_else_has_written_asks_for_nothing(content, asked):
 
 def test_a_need_is_kept_where_it_has_changed():
     found = expected(several, ())
-    Expected(found.key, (0, []), [found.before[0] - 3 * MIB, *found.before[1:]]).is_settled()
+    ExpectedMemory(found.key, (0, []), [found.before[0] - 3 * MIB, *found.before[1:]]).is_settled()
     small, large = expected(several, ()).need
     assert (small, large) == (3 * MIB, [])
     before = disk_cache.read(found.key)
-    Expected(found.key, (small, large), [found.before[0] - 3 * MIB - 4096, *found.before[1:]]).is_settled()
+    ExpectedMemory(found.key, (small, large), [found.before[0] - 3 * MIB - 4096, *found.before[1:]]).is_settled()
     assert disk_cache.read(found.key) == before  # it is much like what is kept
 
 

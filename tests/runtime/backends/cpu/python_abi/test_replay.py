@@ -11,7 +11,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import INT, TensorType
 from dy2st.ops.control.host_call import Host
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
-from dy2st.runtime.backends.cpu.python_abi.deoptimize import Outcome
+from dy2st.runtime.backends.cpu.python_abi.deoptimize import EffectOutcome
 
 LARGE = 2**62
 
@@ -120,11 +120,11 @@ def test_an_error_that_was_caught_is_caught_again(capsys):
 
 def test_outcomes_keep_their_arrays():
     array = np.ones(2)
-    outcome = Outcome.of([array])
+    outcome = EffectOutcome.of([array])
     array[0] = 5
     assert outcome.given()[0].tolist() == [1.0, 1.0]
 
 
 def test_outcomes_raise_their_error():
     with pytest.raises(OSError, match="closed"):
-        Outcome(error=OSError("closed")).given()
+        EffectOutcome(error=OSError("closed")).given()

@@ -14,7 +14,7 @@ import pytest
 from dy2st.runtime.backends.cpu.compile_link.code_loader import compile_text, linked, load, made_object
 from dy2st.runtime.backends.cpu.compile_link.target import current_target
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition, gathered
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 from dy2st.runtime.backends.cpu.thread_pool.pool import get_num_threads, set_num_threads
 from tests.shares import examples
@@ -32,12 +32,12 @@ def threads():
 @functools.cache
 def adding():
     """Return `run(x, a, n, cost, most)`, which adds a to the n numbers at x in parts."""
-    body = Function("body", [("ptr", "%x"), ("double", "%a"), *RANGE], linkage="internal")
+    body = LLVMFunction("body", [("ptr", "%x"), ("double", "%a"), *RANGE], linkage="internal")
     with body.loop("%to", start="%from") as i:
         place = body.offset("%x", i, "double")
         body.store("double", body.value(f"fadd double {body.load('double', place)}, %a"), place)
     body.ret()
-    run = Function("run", [("ptr", "%x"), ("double", "%a"), ("i64", "%n"), ("i64", "%cost"), ("i64", "%most")])
+    run = LLVMFunction("run", [("ptr", "%x"), ("double", "%a"), ("i64", "%n"), ("i64", "%cost"), ("i64", "%most")])
     part = forked(run, "body", [("ptr", "%x"), ("double", "%a")], "%n", "%cost", "%most")
     run.ret()
     text = gathered([Definition("body", body.text()), Definition("run", run.text(), (part,))])

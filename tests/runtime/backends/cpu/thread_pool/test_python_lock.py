@@ -9,7 +9,7 @@ import pytest
 import dy2st as paddle
 from dy2st.runtime.backends.cpu.compile_link.code_loader import compile_text, provide
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition, gathered
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -32,13 +32,13 @@ def _native(f, *shapes):
 
 def _held(count, cost):
     """Return who had Python's lock when each unit of a job was done that began with it."""
-    body = Function("body", [("ptr", "%held"), *RANGE], linkage="internal")
+    body = LLVMFunction("body", [("ptr", "%held"), *RANGE], linkage="internal")
     provide("test.holds_lock", lambda: ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value or 0)
     with body.loop("%to", start="%from") as i:
         held = body.call("i32", "@test.holds_lock")
         body.store("i32", held, body.offset("%held", i, "i32"))
     body.ret()
-    run = Function("run", [("ptr", "%held"), ("i64", "%n"), ("i64", "%cost")])
+    run = LLVMFunction("run", [("ptr", "%held"), ("i64", "%n"), ("i64", "%cost")])
     part = forked(run, "body", [("ptr", "%held")], "%n", "%cost")
     run.call("void", "@dy2st.take_lock")
     run.ret()

@@ -4,11 +4,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.runtime.backends.cpu.trampolines import call, unchanged_words
-from dy2st.runtime.backends.cpu.trampolines.unchanged_words import NO_VERSION, Lines
+from dy2st.runtime.backends.cpu.trampolines import call, watched_words
+from dy2st.runtime.backends.cpu.trampolines.watched_words import NO_VERSION, WatchedWords
 
 
-def unchanged(lines: Lines) -> Callable[[], bool]:
+def unchanged(lines: WatchedWords) -> Callable[[], bool]:
     assert call._layout() is not None
     found = lines.unchanged()
     assert found is not None
@@ -23,7 +23,7 @@ def test_code_and_defaults_of_a_function() -> None:
     for name, value in (("__code__", (lambda: 0).__code__), ("__defaults__", (2,)), ("__kwdefaults__", {"b": 3})):
         f = types.FunctionType(given.__code__, {}, argdefs=(1,))
         f.__kwdefaults__ = {"b": 2}
-        lines = Lines()
+        lines = WatchedWords()
         assert lines.function(f)
         same = unchanged(lines)
         assert same() is True
@@ -38,7 +38,7 @@ def test_what_a_cell_holds_and_the_class_of_an_object() -> None:
     class B:
         pass
 
-    lines, cell, x = Lines(), types.CellType([]), A()
+    lines, cell, x = WatchedWords(), types.CellType([]), A()
     before = cell.cell_contents
     assert lines.cell(cell)
     lines.type_of(x)
@@ -59,18 +59,18 @@ def test_the_version_of_a_class_changes_with_its_bases() -> None:
     class B(A):
         pass
 
-    lines = Lines()
+    lines = WatchedWords()
     assert lines.version(B)
-    same, version = unchanged(lines), unchanged_words.version_of(B)
+    same, version = unchanged(lines), watched_words.version_of(B)
     assert same()
-    assert unchanged_words.version_of(B) == version != NO_VERSION
+    assert watched_words.version_of(B) == version != NO_VERSION
     A.late = 1  # type: ignore[attr-defined]
     assert not same()
-    assert unchanged_words.version_of(B) not in (version, NO_VERSION)
+    assert watched_words.version_of(B) not in (version, NO_VERSION)
 
 
 def test_entries_of_dicts() -> None:
-    lines, owner, one = Lines(), dict[str, Any](), object()
+    lines, owner, one = WatchedWords(), dict[str, Any](), object()
     owner["a"] = one
     lines.entry(owner, "a")
     lines.entry(owner, "b")
@@ -88,7 +88,7 @@ def test_entries_of_dicts() -> None:
 
 def test_objects_stay_where_words_say_that_they_are() -> None:
     """An address means nothing once its object is gone."""
-    lines, owner = Lines(), {"a": object()}
+    lines, owner = WatchedWords(), {"a": object()}
     lines.entry(owner, "a")
     same, address = unchanged(lines), id(owner["a"])
     del owner["a"]

@@ -7,7 +7,7 @@ import dy2st as paddle
 from dy2st.ir.parser import parse
 from dy2st.ir.program import Program
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.lowering import prepared
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
@@ -61,7 +61,7 @@ def noise(name: str, shape: str) -> Program:
 
 
 def members(p: Program) -> list[list[str]]:
-    return [[o.name for o in s.members] for s in schedule(prepared(p).block) if isinstance(s, Group)]
+    return [[o.name for o in s.members] for s in schedule(prepared(p).block) if isinstance(s, FusedGroup)]
 
 
 def check(p: Program, *arrays: np.ndarray) -> list[np.ndarray]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dy2st.runtime.backends.cpu.conv.common.shape_row import Shape, axis_fields
+from dy2st.runtime.backends.cpu.conv.common.shape_descriptor import ConvShape, axis_fields
 from dy2st.runtime.backends.cpu.gemm.microkernel import lane_mask, masked_load, masked_store
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, minus, most, plus, rounded_down, times
 
 PARAMETERS = (("ptr", "%x"), ("ptr", "%w"), ("ptr", "%c"), ("ptr", "%shape"), ("ptr", "%scratch"))
-"""Image, filters and result (or its cotangent), dense; the shape row of shape_row.py; scratch aligned to 64."""
+"""Image, filters and result (or its cotangent), dense; the shape row of shape_descriptor.py; scratch aligned to 64."""
 
 
-class Extents:
+class GroupExtents:
     """Extents of one group of one image, in registers."""
 
-    def __init__(self, f: Function, t: Tile, row: str = "%shape"):
+    def __init__(self, f: LLVMFunction, t: Tile, row: str = "%shape"):
         names = ["batch", "channels", "filters", "groups", "mixed"]
-        self.shape = shape = Shape(f, [*names, *axis_fields("in", "kernel", "out", "stride", "low", "dilation")], row)
+        self.shape = shape = ConvShape(
+            f, [*names, *axis_fields("in", "kernel", "out", "stride", "low", "dilation")], row
+        )
         self.images, self.groups = shape["batch"], shape["groups"]
         mixed = shape["mixed"]
         self.batch = f.value(f"udiv i64 {minus(f, plus(f, self.images, mixed), 1)}, {mixed}")
@@ -38,7 +40,7 @@ class Extents:
 
 
 @contextmanager
-def each_group(f: Function, t: Tile, extents: Extents) -> Iterator[tuple[str, str, str, str]]:
+def each_group(f: LLVMFunction, t: Tile, extents: GroupExtents) -> Iterator[tuple[str, str, str, str]]:
     """Write loops over batch and groups: gives the addresses of image, filters and result, and which one it is."""
     with f.loop(extents.batch) as b, f.loop(extents.groups) as g:
         number = plus(f, times(f, b, extents.groups), g)
@@ -48,7 +50,7 @@ def each_group(f: Function, t: Tile, extents: Extents) -> Iterator[tuple[str, st
         yield x, w, c, number
 
 
-def fill_zeros(f: Function, t: Tile, address: str, count: str) -> None:
+def fill_zeros(f: LLVMFunction, t: Tile, address: str, count: str) -> None:
     """Write zeros."""
     whole = rounded_down(f, count, t.lanes)
     with f.loop(whole, step=t.lanes) as i:
@@ -57,7 +59,7 @@ def fill_zeros(f: Function, t: Tile, address: str, count: str) -> None:
         f.store(t.element, "0.0", f.offset(address, i, t.element))
 
 
-def copy_elements(f: Function, tile: Tile, source: str, target: str, count: str) -> None:
+def copy_elements(f: LLVMFunction, tile: Tile, source: str, target: str, count: str) -> None:
     """Write a copy of `count` elements."""
     whole = rounded_down(f, count, tile.lanes)
     with f.loop(whole, step=tile.lanes) as i:

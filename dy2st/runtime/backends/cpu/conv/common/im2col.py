@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dy2st.records import record
-from dy2st.runtime.backends.cpu.conv.common.shape_row import Shape, axis_fields, inside, source
+from dy2st.runtime.backends.cpu.conv.common.shape_descriptor import ConvShape, axis_fields, inside, source
 from dy2st.runtime.backends.cpu.gemm.microkernel import masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import (
     all_of,
     any_of,
@@ -46,7 +46,7 @@ def scatter(tile: Tile) -> Definition:
 
 
 @record(frozen=True)
-class Run:
+class ColumnRun:
     """Columns that share a row of the image: `count` places, of which [low, high) lie inside."""
 
     image_row: str
@@ -59,14 +59,14 @@ class Run:
     stride: str
 
 
-_WriteRun = Callable[[Function, Tile, Run], None]
+_WriteRun = Callable[[LLVMFunction, Tile, ColumnRun], None]
 
 
 def _walk(tile: Tile, what: str, run: _WriteRun) -> Definition:
     """Return the function that visits the rows of a block, and in each the columns by rows of the image."""
     name = f"dy2st.conv.{tile.dtype}.{what}"
-    f = Function(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
-    shape = Shape(f, axis_fields("in", "kernel", "out", "stride", "low", "dilation"))
+    f = LLVMFunction(name, _PARAMETERS, linkage="internal", also="noinline nounwind")
+    shape = ConvShape(f, axis_fields("in", "kernel", "out", "stride", "low", "dilation"))
     with f.loop("%rows") as i:
         number = plus(f, i, "%first_row")
         taps: list[str] = []
@@ -80,7 +80,7 @@ def _walk(tile: Tile, what: str, run: _WriteRun) -> Definition:
     return Definition(name, f.text(), masked_memory(tile) if tile.lanes > 1 else ())
 
 
-def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str], run: _WriteRun) -> None:
+def _runs(f: LLVMFunction, tile: Tile, shape: ConvShape, row: tuple[str, list[str], str], run: _WriteRun) -> None:
     """Write the loop over the runs of one row of the matrix."""
     channel, taps, block = row
     along, column = f.slot("i64"), [f.slot("i64") for _ in range(3)]
@@ -109,7 +109,7 @@ def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str]
     elements_before = times(f, rows_before, extents[2])
     image_row = f.value(f"getelementptr {tile.element}, ptr %image, i64 {elements_before}")
     there = f.offset(block, at, tile.element)
-    run(f, tile, Run(image_row, there, start, count, low, high, shape["stride2"]))
+    run(f, tile, ColumnRun(image_row, there, start, count, low, high, shape["stride2"]))
     f.store("i64", plus(f, at, count), along)
     f.store("i64", "0", column[2])
     y_next = plus(f, y, 1)
@@ -120,7 +120,7 @@ def _runs(f: Function, tile: Tile, shape: Shape, row: tuple[str, list[str], str]
     f.start(done)
 
 
-def valid_run(f: Function, start: str, count: str, extent: str, stride: str) -> tuple[str, str]:
+def valid_run(f: LLVMFunction, start: str, count: str, extent: str, stride: str) -> tuple[str, str]:
     """Write the t in [0, count) with 0 <= start + t stride < extent: a first one and one past the last."""
     before = most(f, minus(f, 0, start), 0)
     behind = most(f, minus(f, extent, start), 0)
@@ -135,7 +135,7 @@ def valid_run(f: Function, start: str, count: str, extent: str, stride: str) -> 
     return low, most(f, high, low)
 
 
-def gather_run(f: Function, tile: Tile, run: Run) -> None:
+def gather_run(f: LLVMFunction, tile: Tile, run: ColumnRun) -> None:
     """Write the elements inside and zeros elsewhere; behind them, what is written over later."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
 
@@ -163,7 +163,7 @@ def gather_run(f: Function, tile: Tile, run: Run) -> None:
         store(_every_second(f, tile, run, first, i), i)
 
 
-def _every_second(f: Function, tile: Tile, run: Run, first: str, i: str) -> str:
+def _every_second(f: LLVMFunction, tile: Tile, run: ColumnRun, first: str, i: str) -> str:
     """Write the elements of a run of stride 2 from number i on."""
     lanes, halves = tile.lanes, list[str]()
     low = times(f, minus(f, run.low, i), 2)
@@ -176,7 +176,7 @@ def _every_second(f: Function, tile: Tile, run: Run, first: str, i: str) -> str:
     return f.value(f"shufflevector {', '.join(halves)}, <{lanes} x i32> <{evens}>")
 
 
-def _scatter_run(f: Function, tile: Tile, run: Run) -> None:
+def _scatter_run(f: LLVMFunction, tile: Tile, run: ColumnRun) -> None:
     """Add the elements that lie inside."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
     dense = compare(f, "eq", run.stride, 1)
@@ -194,6 +194,6 @@ def _scatter_run(f: Function, tile: Tile, run: Run) -> None:
             masked_store(f, tile, f.value(f"fadd {v} {masked_load(f, tile, there, mask)}, {term}"), there, mask)
 
 
-def _lanes_of(f: Function, tile: Tile, run: Run, i: str) -> str:
+def _lanes_of(f: LLVMFunction, tile: Tile, run: ColumnRun, i: str) -> str:
     """Write the mask of the lanes t with low <= i + t < high."""
     return span_mask(f, tile.lanes, minus(f, run.low, i), minus(f, run.high, i))

@@ -6,10 +6,10 @@ the image, of which each element stands in one plane at most.
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, Extents, fill_zeros
+from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, GroupExtents, fill_zeros
 from dy2st.runtime.backends.cpu.conv.common.im2col import valid_run
-from dy2st.runtime.backends.cpu.conv.depthwise.forward import Room, in_rooms
-from dy2st.runtime.backends.cpu.conv.direct.padded_planes import Planes
+from dy2st.runtime.backends.cpu.conv.depthwise.forward import DepthwiseScratch, in_rooms
+from dy2st.runtime.backends.cpu.conv.direct.padded_planes import PaddedPlanes
 from dy2st.runtime.backends.cpu.gemm.microkernel import (
     fmuladd,
     fused,
@@ -21,7 +21,7 @@ from dy2st.runtime.backends.cpu.gemm.microkernel import (
 )
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, minus, plus, rounded_down, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE
 
@@ -30,8 +30,8 @@ _COST, _ELEMENT_COST = 100, 1000
 _TAP = (("ptr", "%plane"), ("i64", "%width"), ("ptr", "%c"), ("i64", "%rows"), ("i64", "%count"))
 
 
-def alone_images(tile: Tile) -> Definition:
-    """Return `void @dy2st.conv.f32.alone_images(x, w, c, shape, scratch)`, which writes x."""
+def depthwise_dgrad(tile: Tile) -> Definition:
+    """Return `void @dy2st.conv.f32.depthwise_dgrad(x, w, c, shape, scratch)`, which writes x."""
     return in_rooms(tile, "alone_images", _groups(tile), (_COST, _ELEMENT_COST))
 
 
@@ -39,11 +39,11 @@ def _groups(tile: Tile) -> Definition:
     """Return the function that writes some groups of the images, which are counted through."""
     parameters = (*PARAMETERS[:4], ("ptr", "%taps"), ("ptr", "%rooms"), *RANGE)
     name = f"dy2st.conv.{tile.dtype}.alone_images.groups"
-    f = Function(name, parameters, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, parameters, linkage="internal", also="noinline nounwind")
     add, t = _tap(tile), tile.element
-    extents = Extents(f, tile)
-    planes, shape = Planes(f, tile, extents), extents.shape
-    own = f.offset("%rooms", times(f, "%who", Room(f, tile, planes).bytes))
+    extents = GroupExtents(f, tile)
+    planes, shape = PaddedPlanes(f, tile, extents), extents.shape
+    own = f.offset("%rooms", times(f, "%who", DepthwiseScratch(f, tile, planes).bytes))
     with f.loop("%to", start="%from") as number:
         group = f.value(f"urem i64 {number}, {extents.groups}")
         fill_zeros(f, tile, own, planes.image)
@@ -64,7 +64,7 @@ def _tap(tile: Tile) -> Definition:
     """Return the function that adds lines of the cotangent, times a number, to lines of a plane."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
     name = f"dy2st.conv.{tile.dtype}.alone_images.tap"
-    f = Function(name, (*_TAP, (t, "%factor")), linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, (*_TAP, (t, "%factor")), linkage="internal", also="noinline nounwind")
     factor, whole = spread(f, tile, "%factor"), rounded_down(f, "%count", lanes)
     left = minus(f, "%count", whole)
     mask = lane_mask(f, lanes, left) if lanes > 1 else ""
@@ -85,7 +85,7 @@ def _tap(tile: Tile) -> Definition:
     return Definition(name, f.text(), (fmuladd(tile), *(masked_memory(tile) if lanes > 1 else ())))
 
 
-def _bring_to_image(f: Function, tile: Tile, planes: Planes, own: str, x: str) -> None:
+def _bring_to_image(f: LLVMFunction, tile: Tile, planes: PaddedPlanes, own: str, x: str) -> None:
     """Write the elements of the planes to their places in the image."""
     t, shape = tile.element, planes.extents.shape
     with (

@@ -9,14 +9,14 @@ for all places of the result, in one line, of which the padding between rows is 
 from __future__ import annotations
 
 from dy2st.runtime.backends.cpu.conv.common.epilogue import what_follows
-from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, Extents, copy_elements
+from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, GroupExtents, copy_elements
 from dy2st.runtime.backends.cpu.conv.direct.pack_planes import fill_channels
-from dy2st.runtime.backends.cpu.conv.direct.padded_planes import Planes
+from dy2st.runtime.backends.cpu.conv.direct.padded_planes import PaddedPlanes
 from dy2st.runtime.backends.cpu.gemm.epilogue import finished
 from dy2st.runtime.backends.cpu.gemm.microkernel import fmuladd, fused, masked_memory, spread
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, minus, plus, rounded_up, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -33,21 +33,21 @@ _COST, _ELEMENT_COST = 40, 200
 _LINE = (("ptr", "%plane"), ("ptr", "%taps"), ("ptr", "%w"), ("ptr", "%line"), ("i64", "%count"), ("i64", "%depth"))
 
 
-def stands_alone(f: Function, tile: Tile, extents: Extents) -> str:
+def is_depthwise(f: LLVMFunction, tile: Tile, extents: GroupExtents) -> str:
     """Write whether there are groups of few filters, over two axes at most, and planes are no larger than a cache."""
     shape = extents.shape
     flat = [compare(f, "eq", shape[name], 1) for name in ("in0", "kernel0", "out0")]
     some = [compare(f, "sgt", n, 0) for n in (shape["kernel1"], shape["kernel2"], extents.channels, extents.places)]
     few = compare(f, "sle", extents.filters, _MOST_FILTERS)
-    near = compare(f, "sle", times(f, Planes(f, tile, extents).image, tile.size), _MOST_BYTES)
+    near = compare(f, "sle", times(f, PaddedPlanes(f, tile, extents).image, tile.size), _MOST_BYTES)
     groups = compare(f, "sgt", extents.groups, 1)
     return all_of(f, *flat, compare(f, "eq", shape["low0"], 0), *some, few, groups, near)
 
 
-class Room:
+class DepthwiseScratch:
     """The bytes of a thread's room: planes, and a line of results; both are read and written past their ends."""
 
-    def __init__(self, f: Function, tile: Tile, planes: Planes):
+    def __init__(self, f: LLVMFunction, tile: Tile, planes: PaddedPlanes):
         shape = planes.extents.shape
         self.count = plus(f, times(f, minus(f, shape["out1"], 1), planes.width), shape["out2"])
         """The elements of a line."""
@@ -56,8 +56,8 @@ class Room:
         self.bytes = plus(f, self.planes, rounded_up(f, times(f, plus(f, self.count, margin), tile.size), 64))
 
 
-def alone(tile: Tile) -> Definition:
-    """Return `void @dy2st.conv.f32.alone(x, w, c, shape, scratch)`, where `stands_alone` says so."""
+def depthwise_forward(tile: Tile) -> Definition:
+    """Return `void @dy2st.conv.f32.alone(x, w, c, shape, scratch)`, where `is_depthwise` says so."""
     return in_rooms(tile, "alone", _groups(tile), (_COST, _ELEMENT_COST))
 
 
@@ -68,9 +68,9 @@ def in_rooms(
 
     A unit is a group of an image, or of all `images_together`; `costs` are picoseconds a place: for a tap, and besides.
     """
-    f = Function(f"dy2st.conv.{tile.dtype}.{name}", PARAMETERS, linkage="internal", also="noinline nounwind")
-    extents = Extents(f, tile)
-    planes = Planes(f, tile, extents)
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.{name}", PARAMETERS, linkage="internal", also="noinline nounwind")
+    extents = GroupExtents(f, tile)
+    planes = PaddedPlanes(f, tile, extents)
     planes.write_taps("%scratch")
     rooms = f.offset("%scratch", planes.taps_bytes)
     taps = times(f, extents.depth, extents.filters, costs[0])
@@ -84,14 +84,14 @@ def in_rooms(
     return Definition(f.name, f.text(), (body, part))
 
 
-def alone_scratch(tile: Tile) -> Definition:
+def depthwise_scratch(tile: Tile) -> Definition:
     """Return `i64 @dy2st.conv.f32.alone.scratch(shape)`; nothing where it is not done so."""
-    f = Function(f"dy2st.conv.{tile.dtype}.alone.scratch", (("ptr", "%shape"),), "i64", linkage="internal",
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.alone.scratch", (("ptr", "%shape"),), "i64", linkage="internal",
                  also="noinline nounwind")  # fmt: skip
-    extents = Extents(f, tile)
-    with f.when(stands_alone(f, tile, extents)):
-        planes = Planes(f, tile, extents)
-        f.ret("i64", plus(f, planes.taps_bytes, times(f, Room(f, tile, planes).bytes, TEAM)))
+    extents = GroupExtents(f, tile)
+    with f.when(is_depthwise(f, tile, extents)):
+        planes = PaddedPlanes(f, tile, extents)
+        f.ret("i64", plus(f, planes.taps_bytes, times(f, DepthwiseScratch(f, tile, planes).bytes, TEAM)))
     f.ret("i64", "0")
     return Definition(f.name, f.text())
 
@@ -99,11 +99,11 @@ def alone_scratch(tile: Tile) -> Definition:
 def _groups(tile: Tile) -> Definition:
     """Return the function that computes the results of some groups of the images, which are counted through."""
     parameters = (*PARAMETERS[:4], ("ptr", "%taps"), ("ptr", "%rooms"), *RANGE)
-    f = Function(f"dy2st.conv.{tile.dtype}.alone.groups", parameters, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.alone.groups", parameters, linkage="internal", also="noinline nounwind")
     fill, run, t = fill_channels(tile), _line(tile), tile.element
-    extents = Extents(f, tile)
-    planes, across = Planes(f, tile, extents), extents.shape["out2"]
-    room = Room(f, tile, planes)
+    extents = GroupExtents(f, tile)
+    planes, across = PaddedPlanes(f, tile, extents), extents.shape["out2"]
+    room = DepthwiseScratch(f, tile, planes)
     own = f.offset("%rooms", times(f, "%who", room.bytes))
     line = f.offset(own, room.planes)
     with f.loop("%to", start="%from") as number:
@@ -127,7 +127,7 @@ def _groups(tile: Tile) -> Definition:
 
 def _line(tile: Tile) -> Definition:
     """Return the function that runs a filter over a line."""
-    f = Function(f"dy2st.conv.{tile.dtype}.alone.line", _LINE, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.alone.line", _LINE, linkage="internal", also="noinline nounwind")
     whole = f.value(f"udiv i64 %count, {_VECTORS[0] * tile.lanes}")
     whole = times(f, whole, _VECTORS[0] * tile.lanes)
     with f.loop(whole, step=_VECTORS[0] * tile.lanes) as i:
@@ -141,7 +141,7 @@ def _line(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (fmuladd(tile),))
 
 
-def _run(f: Function, tile: Tile, i: str, vectors: int) -> None:
+def _run(f: LLVMFunction, tile: Tile, i: str, vectors: int) -> None:
     """Write the results of so many vectors from element i on."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
     first = f.offset("%plane", i, t)

@@ -6,15 +6,15 @@ there are.
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, Extents
-from dy2st.runtime.backends.cpu.conv.depthwise.forward import Room, in_rooms
+from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, GroupExtents
+from dy2st.runtime.backends.cpu.conv.depthwise.forward import DepthwiseScratch, in_rooms
 from dy2st.runtime.backends.cpu.conv.direct.pack_planes import fill_channels
-from dy2st.runtime.backends.cpu.conv.direct.padded_planes import Planes
+from dy2st.runtime.backends.cpu.conv.direct.padded_planes import PaddedPlanes
 from dy2st.runtime.backends.cpu.conv.matmul.shifted_gemm_wgrad import line_dots
 from dy2st.runtime.backends.cpu.gemm.microkernel import masked_memory
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import minus, plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE
 
@@ -24,8 +24,8 @@ _COST, _ELEMENT_COST = 60, 200
 """Picoseconds that a place takes for a tap; and besides."""
 
 
-def alone_weights(tile: Tile) -> Definition:
-    """Return `void @dy2st.conv.f32.alone_weights(x, w, c, shape, scratch)`, which adds to w."""
+def depthwise_wgrad(tile: Tile) -> Definition:
+    """Return `void @dy2st.conv.f32.depthwise_wgrad(x, w, c, shape, scratch)`, which adds to w."""
     return in_rooms(tile, "alone_weights", _groups(tile), (_COST, _ELEMENT_COST), images_together=True)
 
 
@@ -33,11 +33,11 @@ def _groups(tile: Tile) -> Definition:
     """Return the function that adds to the gradients of some groups."""
     parameters = (*PARAMETERS[:4], ("ptr", "%taps"), ("ptr", "%rooms"), *RANGE)
     name = f"dy2st.conv.{tile.dtype}.alone_weights.groups"
-    f = Function(name, parameters, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, parameters, linkage="internal", also="noinline nounwind")
     fill, dots, t, size = fill_channels(tile), line_dots(tile, 1, _TAPS), tile.element, tile.size
-    extents = Extents(f, tile)
-    planes, shape = Planes(f, tile, extents), extents.shape
-    own = f.offset("%rooms", times(f, "%who", Room(f, tile, planes).bytes))
+    extents = GroupExtents(f, tile)
+    planes, shape = PaddedPlanes(f, tile, extents), extents.shape
+    own = f.offset("%rooms", times(f, "%who", DepthwiseScratch(f, tile, planes).bytes))
     line, plane_line = times(f, shape["out2"], size), times(f, planes.width, size)
     with f.loop("%to", start="%from") as group, f.loop(extents.images) as b:
         number = plus(f, times(f, b, extents.groups), group)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dy2st.runtime.backends.cpu.conv.common.extents import Extents
-from dy2st.runtime.backends.cpu.conv.common.shape_row import FIELDS, Shape
+from dy2st.runtime.backends.cpu.conv.common.extents import GroupExtents
+from dy2st.runtime.backends.cpu.conv.common.shape_descriptor import FIELDS, ConvShape
 from dy2st.runtime.backends.cpu.gemm.microkernel import lane_mask, masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, negation, plus, rounded_up, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -19,7 +19,7 @@ _BLOCK = 16
 """Channels by filters that are turned together, so that what is read and what is written stays in cache."""
 
 
-def slides(f: Function, shape: Shape) -> str:
+def slides(f: LLVMFunction, shape: ConvShape) -> str:
     """Write whether windows move by 1 over at most two axes, and filters have elements."""
     needed = [compare(f, "eq", shape[name], 1) for name in ("in0", "kernel0", "out0", "stride1", "stride2")]
     needed.append(compare(f, "eq", shape["low0"], 0))
@@ -27,8 +27,8 @@ def slides(f: Function, shape: Shape) -> str:
     return all_of(f, *needed, *some)
 
 
-def write_turned(
-    f: Function, tile: Tile, extents: Extents, way: Definition, also: Callable[[str], str]
+def write_dgrad_filters(
+    f: LLVMFunction, tile: Tile, extents: GroupExtents, way: Definition, also: Callable[[str], str]
 ) -> tuple[Definition, ...]:
     """Write that a function for convolutions gives the gradient, where `also` of its shape row holds; return needs."""
     row, turned = _turned_row(f, extents), _turned_filters(tile)
@@ -47,17 +47,17 @@ def write_turned(
     return way, turned, part
 
 
-def turned_room(f: Function, tile: Tile, extents: Extents, room: Definition) -> str:
+def dgrad_filter_bytes(f: LLVMFunction, tile: Tile, extents: GroupExtents, room: Definition) -> str:
     """Write the bytes of scratch of the gradient, of which `room` tells those of the function for convolutions."""
     inner = f.call("i64", f"@{room.name}", f"ptr {_turned_row(f, extents)}")
     return plus(f, inner, _filter_bytes(f, tile, extents))
 
 
-def _filter_bytes(f: Function, tile: Tile, extents: Extents) -> str:
+def _filter_bytes(f: LLVMFunction, tile: Tile, extents: GroupExtents) -> str:
     return rounded_up(f, times(f, extents.group_filters, extents.groups, tile.size), 64)
 
 
-def _turned_row(f: Function, extents: Extents) -> str:
+def _turned_row(f: LLVMFunction, extents: GroupExtents) -> str:
     """Write the shape row of the convolution of the cotangent."""
     shape, row = extents.shape, f.slot("i64", len(FIELDS))
     swapped = {"channels": "filters", "filters": "channels"}
@@ -77,7 +77,7 @@ def _turned_filters(tile: Tile) -> Definition:
     name = f"dy2st.conv.{tile.dtype}.turned"
     parameters = (("ptr", "%w"), ("ptr", "%out"), ("i64", "%filters"), ("i64", "%channels"), ("i64", "%kernel"),
                   *RANGE)  # fmt: skip
-    f = Function(name, parameters, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, parameters, linkage="internal", also="noinline nounwind")
     element, last = tile.element, minus(f, "%kernel", 1)
     short = compare(f, "sle", "%kernel", tile.lanes) if tile.lanes > 1 else "false"
     long = negation(f, short)
@@ -97,7 +97,7 @@ def _turned_filters(tile: Tile) -> Definition:
     return Definition(name, f.text(), masked_memory(tile) if tile.lanes > 1 else ())
 
 
-def _turn_vector(f: Function, tile: Tile, source: str, target: str) -> None:
+def _turn_vector(f: LLVMFunction, tile: Tile, source: str, target: str) -> None:
     """Write a copy of %kernel elements, no more than a vector, from last to first."""
     lanes, v = tile.lanes, tile.vector
     before = minus(f, lanes, "%kernel")

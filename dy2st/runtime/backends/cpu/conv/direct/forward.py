@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.runtime.backends.cpu.conv.common.epilogue import call_finish, finish
-from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, Extents
+from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, GroupExtents
 from dy2st.runtime.backends.cpu.conv.direct.output_vectors import (
     VECTOR_BYTES,
-    Places,
-    Vector,
+    OutputPositions,
+    OutputVector,
     describe_vectors,
     permutation,
 )
 from dy2st.runtime.backends.cpu.conv.direct.pack_planes import fill_planes
-from dy2st.runtime.backends.cpu.conv.direct.padded_planes import Planes
+from dy2st.runtime.backends.cpu.conv.direct.padded_planes import PaddedPlanes
 from dy2st.runtime.backends.cpu.gemm.microkernel import fmuladd, fused, lane_mask, masked_memory, masked_store, spread
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, most, negation, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.prefetch import PREFETCH, prefetch
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
@@ -46,22 +46,22 @@ _TOGETHER = 1 << 20
 """The bytes of planes up to which images are laid out together."""
 
 
-def applies(f: Function, tile: Tile, extents: Extents) -> str:
+def applies(f: LLVMFunction, tile: Tile, extents: GroupExtents) -> str:
     """Write whether a convolution is over two axes at most and its vectors' lanes stand close."""
     shape = extents.shape
     flat = [compare(f, "eq", shape[name], 1) for name in ("in0", "kernel0", "out0")]
     some = [compare(f, "sgt", shape[name], 0) for name in ("channels", "kernel1", "kernel2")]
-    close = Places(f, tile, Planes(f, tile, extents)).stand_close()
+    close = OutputPositions(f, tile, PaddedPlanes(f, tile, extents)).stand_close()
     return all_of(f, *flat, compare(f, "eq", shape["low0"], 0), *some, compare(f, "sgt", extents.batch, 0), close)
 
 
-class Layout:
+class ScratchLayout:
     """The parts of the scratch memory: taps, lanes, vectors, planes."""
 
-    def __init__(self, f: Function, tile: Tile, extents: Extents, scratch: str = "%scratch"):
+    def __init__(self, f: LLVMFunction, tile: Tile, extents: GroupExtents, scratch: str = "%scratch"):
         self._f, self._tile, self._extents = f, tile, extents
-        self.planes = Planes(f, tile, extents)
-        self.places = Places(f, tile, self.planes)
+        self.planes = PaddedPlanes(f, tile, extents)
+        self.places = OutputPositions(f, tile, self.planes)
         image = times(f, self.planes.image, tile.size)
         fitting = most(f, f.value(f"udiv i64 {_TOGETHER}, {most(f, image, 1)}"), 1)
         turns = most(f, f.value(f"udiv i64 {minus(f, plus(f, extents.batch, fitting), 1)}, {fitting}"), 1)
@@ -112,9 +112,9 @@ class Layout:
 
 def direct(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.direct(x, w, c, shape, scratch)`, where `applies` says so."""
-    f = Function(f"dy2st.conv.{tile.dtype}.direct", PARAMETERS, linkage="internal", also="noinline nounwind")
-    extents = Extents(f, tile)
-    layout, fill, describe = Layout(f, tile, extents), fill_planes(tile), describe_vectors(tile)
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.direct", PARAMETERS, linkage="internal", also="noinline nounwind")
+    extents = GroupExtents(f, tile)
+    layout, fill, describe = ScratchLayout(f, tile, extents), fill_planes(tile), describe_vectors(tile)
     body, step = _groups(tile), tile.vectors
     w_row, c_row = times(f, extents.depth, tile.size), times(f, extents.places, tile.size)
     needs: list[Definition] = [fill, describe, body, finish()]
@@ -132,7 +132,7 @@ def direct(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), tuple(needs))
 
 
-def filter_blocks(f: Function, filters: str, groups: str, least_block: int, units: int) -> tuple[str, str]:
+def filter_blocks(f: LLVMFunction, filters: str, groups: str, least_block: int, units: int) -> tuple[str, str]:
     """Write how many filters are a block, and how many blocks there are, for `units` with so many groups of places."""
     some_groups = most(f, groups, 1)
     wanted = f.value(f"udiv i64 {minus(f, plus(f, units, some_groups), 1)}, {some_groups}")
@@ -142,7 +142,7 @@ def filter_blocks(f: Function, filters: str, groups: str, least_block: int, unit
     return block, f.value(f"udiv i64 {minus(f, plus(f, filters, block), 1)}, {block}")
 
 
-def even_share(f: Function, number: str, groups: str, count: str) -> tuple[str, str]:
+def even_share(f: LLVMFunction, number: str, groups: str, count: str) -> tuple[str, str]:
     """Write where the vectors of a group begin and how many they are, of groups that differ by one at most."""
     first, end = (f.value(f"udiv i64 {times(f, n, count)}, {groups}") for n in (number, plus(f, number, 1)))
     return first, minus(f, end, first)
@@ -151,7 +151,7 @@ def even_share(f: Function, number: str, groups: str, count: str) -> tuple[str, 
 def _groups(tile: Tile) -> Definition:
     """Return the function that computes some units: the results of a block of filters for a group of vectors."""
     parameters = (*_KERNEL, ("i64", "%count"), ("i64", "%groups"), ("i64", "%block"), *RANGE)
-    f = Function(f"dy2st.conv.{tile.dtype}.direct.groups", parameters, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.direct.groups", parameters, linkage="internal", also="noinline nounwind")
     rows = [_rows(tile, n) for n in range(1, tile.vectors + 1)]
     with f.loop("%to", start="%from") as unit:
         before = f.value(f"udiv i64 {unit}, %groups")
@@ -173,15 +173,17 @@ def _groups(tile: Tile) -> Definition:
 
 def direct_scratch(tile: Tile) -> Definition:
     """Return `i64 @dy2st.conv.f32.direct.scratch(shape)`."""
-    f = Function(f"dy2st.conv.{tile.dtype}.direct.scratch", (("ptr", "%shape"),), "i64", linkage="internal",
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.direct.scratch", (("ptr", "%shape"),), "i64", linkage="internal",
                  also="noinline nounwind")  # fmt: skip
-    f.ret("i64", Layout(f, tile, Extents(f, tile), "null").bytes)
+    f.ret("i64", ScratchLayout(f, tile, GroupExtents(f, tile), "null").bytes)
     return Definition(f.name, f.text())
 
 
 def _rows(tile: Tile, vectors: int) -> Definition:
     """Return the function that runs the kernels of so many vectors down the filters."""
-    f = Function(f"dy2st.conv.{tile.dtype}.filters.{vectors}", _KERNEL, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(
+        f"dy2st.conv.{tile.dtype}.filters.{vectors}", _KERNEL, linkage="internal", also="noinline nounwind"
+    )
     choices = _ROWS[vectors]
     kernels = [_kernel(tile, rows, vectors) for rows in choices]
     with f.loop("%filters", step=choices[0]) as i:
@@ -202,14 +204,14 @@ def _rows(tile: Tile, vectors: int) -> Definition:
 def _kernel(tile: Tile, rows: int, vectors: int) -> Definition:
     """Return the kernel for some filters and vectors of places; filters past the last are copies of it."""
     name = f"dy2st.conv.{tile.dtype}.{rows}x{vectors}"
-    f = Function(name, _KERNEL, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, _KERNEL, linkage="internal", also="noinline nounwind")
     v, last = tile.vector, minus(f, "%filters", 1)
     filters, results = ["%w"], ["%c"]
     for i in range(1, rows):
         row = least(f, last, i)
         filters.append(f.offset("%w", times(f, row, "%w_row")))
         results.append(f.offset("%c", times(f, row, "%c_row")))
-    read = [Vector(f, tile, f.offset("%vectors", VECTOR_BYTES * j)) for j in range(vectors)]
+    read = [OutputVector(f, tile, f.offset("%vectors", VECTOR_BYTES * j)) for j in range(vectors)]
     sums = [[f.slot(v) for _ in range(vectors)] for _ in range(rows)]
     for place in (place for row in sums for place in row):
         f.store(v, "zeroinitializer", place)

@@ -10,19 +10,19 @@ the lanes of two vectors by numbers which only the run tells is what `permutes` 
 from __future__ import annotations
 
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.conv.common.extents import Extents
-from dy2st.runtime.backends.cpu.conv.direct.padded_planes import Planes
+from dy2st.runtime.backends.cpu.conv.common.extents import GroupExtents
+from dy2st.runtime.backends.cpu.conv.direct.padded_planes import PaddedPlanes
 from dy2st.runtime.backends.cpu.gemm.microkernel import spread
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, plus, rounded_up, times
 
 VECTOR_BYTES = 32
 
 
 def permutes(target: Target) -> bool:
-    """Say whether the CPU has the instruction that this way of convolution is built on."""
+    """Return whether the CPU has the instruction that this way of convolution is built on."""
     return target.vector_bytes == 64 and target.triple.startswith("x86_64")
 
 
@@ -32,10 +32,10 @@ def permutation(tile: Tile) -> Definition:
     return Definition(name, f"declare {tile.vector} @{name}({tile.vector}, {_numbers(tile)}, {tile.vector})")
 
 
-class Vector:
+class OutputVector:
     """One vector of places in a kernel: its description is read once, its elements for each tap."""
 
-    def __init__(self, f: Function, tile: Tile, described: str):
+    def __init__(self, f: LLVMFunction, tile: Tile, described: str):
         self._f, self._tile = f, tile
         self.planes = f.offset("%planes", f.load("i64", described))
         self._lanes = f.value(f"load {_numbers(tile)}, ptr {f.load('ptr', f.offset(described, 8))}, align {tile.size}")
@@ -53,10 +53,10 @@ class Vector:
                       f"{v} {halves[1]}")  # fmt: skip
 
 
-class Places:
+class OutputPositions:
     """How many vectors the places of an image are, and whether their lanes stand close enough."""
 
-    def __init__(self, f: Function, tile: Tile, planes: Planes):
+    def __init__(self, f: LLVMFunction, tile: Tile, planes: PaddedPlanes):
         self.planes, self.extents = planes, planes.extents
         self._f, self._tile = f, tile
         self.vectors = f.value(f"sdiv i64 {plus(f, self.extents.places, tile.lanes - 1)}, {tile.lanes}")
@@ -86,9 +86,9 @@ def describe_vectors(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.vectors(lanes, vectors, images, shape)`, for images one after the other."""
     name = f"dy2st.conv.{tile.dtype}.vectors"
     parameters = (("ptr", "%lanes"), ("ptr", "%vectors"), ("i64", "%images"), ("ptr", "%shape"))
-    f = Function(name, parameters, linkage="internal", also="noinline nounwind")
-    extents = Extents(f, tile)
-    places = Places(f, tile, Planes(f, tile, extents))
+    f = LLVMFunction(name, parameters, linkage="internal", also="noinline nounwind")
+    extents = GroupExtents(f, tile)
+    places = OutputPositions(f, tile, PaddedPlanes(f, tile, extents))
     _number_lanes(f, tile, places)
     result = times(f, extents.group_result, extents.groups, tile.size)
     image = times(f, places.planes.image, tile.size)
@@ -105,7 +105,7 @@ def describe_vectors(tile: Tile) -> Definition:
     return Definition(name, f.text())
 
 
-def _number_lanes(f: Function, tile: Tile, places: Places) -> None:
+def _number_lanes(f: LLVMFunction, tile: Tile, places: OutputPositions) -> None:
     """Write the loop over the first image's vectors; rows and places in them move on without a division."""
     lanes, numbers, integer = tile.lanes, _numbers(tile), _integer(tile)
     width, pitch = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dy2st.runtime.backends.cpu.conv.common.extents import Extents
+from dy2st.runtime.backends.cpu.conv.common.extents import GroupExtents
 from dy2st.runtime.backends.cpu.conv.common.im2col import valid_run
-from dy2st.runtime.backends.cpu.conv.direct.padded_planes import Planes
+from dy2st.runtime.backends.cpu.conv.direct.padded_planes import PaddedPlanes
 from dy2st.runtime.backends.cpu.gemm.microkernel import lane_mask, masked_load, masked_memory, masked_store, span_mask
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, any_of, compare, minus, negation, plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -29,8 +29,8 @@ def fill_planes(tile: Tile) -> Definition:
     """
     lines, turns = fill_channels(tile), _fill_by_turns(tile)
     name = f"dy2st.conv.{tile.dtype}.planes"
-    f = Function(name, (*_PARAMETERS, ("i64", "%images")), linkage="internal", also="noinline nounwind")
-    planes = Planes(f, tile, Extents(f, tile))
+    f = LLVMFunction(name, (*_PARAMETERS, ("i64", "%images")), linkage="internal", also="noinline nounwind")
+    planes = PaddedPlanes(f, tile, GroupExtents(f, tile))
     units, cost = times(f, "%images", planes.extents.channels), times(f, planes.channel, _COST)
     alone, needs = compare(f, "eq", planes.mixed, 1), [lines, turns]
     for body, condition in ((lines, alone), (turns, negation(f, alone))):
@@ -43,8 +43,8 @@ def fill_planes(tile: Tile) -> Definition:
 def _fill_by_turns(tile: Tile) -> Definition:
     """Return the function that fills the planes of some channels of mixed images, which are counted through."""
     name, t = f"dy2st.conv.{tile.dtype}.planes.mixed", tile.element
-    f = Function(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
-    planes = Planes(f, tile, Extents(f, tile))
+    f = LLVMFunction(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
+    planes = PaddedPlanes(f, tile, GroupExtents(f, tile))
     stride, mixed, extent = planes.strides[1], planes.mixed, planes.extents.shape["in2"]
     width = f.value(f"udiv i64 {planes.width}, {mixed}")
     with f.loop(planes.cuts[1]) as first_x, f.loop(mixed) as i:
@@ -74,8 +74,8 @@ def fill_channels(tile: Tile) -> Definition:
     What is inside of a line is the same for all lines of a plane, so a column of vectors is written at a time.
     """
     name = f"dy2st.conv.{tile.dtype}.planes.channels"
-    f = Function(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
-    planes = Planes(f, tile, Extents(f, tile))
+    f = LLVMFunction(name, (*_PARAMETERS, *RANGE), linkage="internal", also="noinline nounwind")
+    planes = PaddedPlanes(f, tile, GroupExtents(f, tile))
     stride, extent = planes.strides[1], planes.extents.shape["in2"]
     dense, halved = compare(f, "eq", stride, 1), compare(f, "eq", stride, 2)
     with f.loop(planes.cuts[1]) as first_x:
@@ -95,7 +95,7 @@ _Column = tuple[str, str, str, str]
 """The place in a plane's lines, that in the image's, and from where to where lines of the plane are inside of those."""
 
 
-def _fill_elements(f: Function, tile: Tile, planes: Planes, first_x: str, column: _Column) -> None:
+def _fill_elements(f: LLVMFunction, tile: Tile, planes: PaddedPlanes, first_x: str, column: _Column) -> None:
     """Write one column, element by element."""
     t, (i, place, low, high) = tile.element, column
     inside = all_of(f, compare(f, "sge", i, low), compare(f, "slt", i, high))
@@ -111,7 +111,7 @@ def _fill_elements(f: Function, tile: Tile, planes: Planes, first_x: str, column
     _each_line(f, tile, planes, (first_x, i), fill)
 
 
-def _fill_vectors(f: Function, tile: Tile, planes: Planes, first_x: str, column: _Column, step: int) -> None:
+def _fill_vectors(f: LLVMFunction, tile: Tile, planes: PaddedPlanes, first_x: str, column: _Column, step: int) -> None:
     """Write a column of vectors, of whose elements the image's are so many apart."""
     t, v, lanes, (i, place, low, high) = tile.element, tile.vector, tile.lanes, column
     exists = lane_mask(f, lanes, minus(f, planes.width, i))
@@ -137,7 +137,7 @@ def _fill_vectors(f: Function, tile: Tile, planes: Planes, first_x: str, column:
 
 
 def _each_line(
-    f: Function, tile: Tile, planes: Planes, place: tuple[str, str], fill: Callable[[str | None, str], None],
+    f: LLVMFunction, tile: Tile, planes: PaddedPlanes, place: tuple[str, str], fill: Callable[[str | None, str], None],
     turn: str = "0",
 ) -> None:  # fmt: skip
     """Write loops over lines of planes, each with the image's line (None where that is outside) and its place.

@@ -7,16 +7,16 @@ dilation reads memory as one of stride 1 does.
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.conv.common.extents import Extents
+from dy2st.runtime.backends.cpu.conv.common.extents import GroupExtents
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import least, minus, plus, rounded_up, times
 
 
-class Planes:
+class PaddedPlanes:
     """The extents of the planes of one group of one image, of two axes."""
 
-    def __init__(self, f: Function, tile: Tile, extents: Extents):
+    def __init__(self, f: LLVMFunction, tile: Tile, extents: GroupExtents):
         self._f, self._tile, self.extents = f, tile, extents
         shape = extents.shape
         reaches = [times(f, minus(f, shape[f"kernel{a}"], 1), shape[f"dilation{a}"]) for a in (1, 2)]

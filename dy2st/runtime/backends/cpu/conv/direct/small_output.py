@@ -5,13 +5,13 @@ Each place's window is copied together, and where a vector of places would be mo
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, Extents
+from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, GroupExtents
 from dy2st.runtime.backends.cpu.conv.direct.pack_planes import fill_planes
-from dy2st.runtime.backends.cpu.conv.direct.padded_planes import Planes
+from dy2st.runtime.backends.cpu.conv.direct.padded_planes import PaddedPlanes
 from dy2st.runtime.backends.cpu.gemm.dot_product import dot_kernel
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -27,7 +27,7 @@ _MOST = 8
 """The places up to which vectors along the windows are fuller."""
 
 
-def few_places(f: Function, extents: Extents) -> str:
+def has_small_output(f: LLVMFunction, extents: GroupExtents) -> str:
     """Write whether there are so few places, over two axes at most."""
     shape = extents.shape
     flat = [compare(f, "eq", shape[name], 1) for name in ("in0", "kernel0", "out0")]
@@ -36,11 +36,16 @@ def few_places(f: Function, extents: Extents) -> str:
     return all_of(f, *flat, compare(f, "eq", shape["low0"], 0), *some, few)
 
 
-def few(tile: Tile) -> Definition:
-    """Return `void @dy2st.conv.f32.few(x, w, c, shape, scratch)`, where `few_places` says so."""
-    f = Function(f"dy2st.conv.{tile.dtype}.few", PARAMETERS, linkage="internal", also="noinline nounwind")
-    extents = Extents(f, tile)
-    planes, fill, copy, body = Planes(f, tile, extents), fill_planes(tile), _copy_windows(tile), _some_filters(tile)
+def small_output(tile: Tile) -> Definition:
+    """Return `void @dy2st.conv.f32.few(x, w, c, shape, scratch)`, where `has_small_output` says so."""
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.few", PARAMETERS, linkage="internal", also="noinline nounwind")
+    extents = GroupExtents(f, tile)
+    planes, fill, copy, body = (
+        PaddedPlanes(f, tile, extents),
+        fill_planes(tile),
+        _copy_windows(tile),
+        _some_filters(tile),
+    )
     row, needs = times(f, extents.depth, tile.size), [fill, copy, body]
     image = f.offset("%scratch", planes.taps_bytes)
     windows = f.offset(image, _image_bytes(f, tile, planes))
@@ -68,7 +73,7 @@ def _some_filters(tile: Tile) -> Definition:
     """Return the function that takes the dot products of some groups of filters with all windows."""
     parameters = (("ptr", "%w"), ("ptr", "%windows"), ("i64", "%row"), ("ptr", "%c"), ("i64", "%filters"),
                   ("i64", "%places"), ("i64", "%depth"), *RANGE)  # fmt: skip
-    f = Function(f"dy2st.conv.{tile.dtype}.few.filters", parameters, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.few.filters", parameters, linkage="internal", also="noinline nounwind")
     rows, columns = tile.dots
     dots, size = dot_kernel(tile, rows, far=True), tile.size
     first = times(f, "%from", _FILTERS)
@@ -91,22 +96,22 @@ def _some_filters(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (dots,))
 
 
-def few_scratch(f: Function, tile: Tile, extents: Extents) -> str:
-    """Write the bytes of scratch that `few` needs."""
-    planes = Planes(f, tile, extents)
+def small_output_scratch(f: LLVMFunction, tile: Tile, extents: GroupExtents) -> str:
+    """Write the bytes of scratch that `small_output` needs."""
+    planes = PaddedPlanes(f, tile, extents)
     windows = times(f, extents.places, extents.depth, tile.size)
     return plus(f, planes.taps_bytes, _image_bytes(f, tile, planes), windows)
 
 
-def _image_bytes(f: Function, tile: Tile, planes: Planes) -> str:
+def _image_bytes(f: LLVMFunction, tile: Tile, planes: PaddedPlanes) -> str:
     return plus(f, times(f, planes.image, tile.size), tile.lanes * tile.size)
 
 
 def _copy_windows(tile: Tile) -> Definition:
     """Return the function that copies some elements of each place's window, one window behind the other."""
     parameters = (("ptr", "%taps"), ("ptr", "%image"), ("ptr", "%windows"), ("ptr", "%shape"), *RANGE)
-    f = Function(f"dy2st.conv.{tile.dtype}.few.windows", parameters, linkage="internal", also="noinline nounwind")
-    planes, t = Planes(f, tile, Extents(f, tile)), tile.element
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.few.windows", parameters, linkage="internal", also="noinline nounwind")
+    planes, t = PaddedPlanes(f, tile, GroupExtents(f, tile)), tile.element
     shape = planes.extents.shape
     with f.loop(shape["out1"]) as y, f.loop(shape["out2"]) as x:
         first = f.offset("%image", plus(f, times(f, y, planes.width), x), t)

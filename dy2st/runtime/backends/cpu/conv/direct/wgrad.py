@@ -5,15 +5,20 @@ What a vector has past the last place is zero on both sides.
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, Extents
-from dy2st.runtime.backends.cpu.conv.direct.forward import Layout
-from dy2st.runtime.backends.cpu.conv.direct.output_vectors import VECTOR_BYTES, Vector, describe_vectors, permutation
+from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, GroupExtents
+from dy2st.runtime.backends.cpu.conv.direct.forward import ScratchLayout
+from dy2st.runtime.backends.cpu.conv.direct.output_vectors import (
+    VECTOR_BYTES,
+    OutputVector,
+    describe_vectors,
+    permutation,
+)
 from dy2st.runtime.backends.cpu.conv.direct.pack_planes import fill_planes
 from dy2st.runtime.backends.cpu.gemm.dot_product import DotBlock, clamped, dot_needs
 from dy2st.runtime.backends.cpu.gemm.microkernel import lane_mask, masked_load
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -30,17 +35,19 @@ _MANY = 48
 """From so many vectors on, sums in lanes cost less than windows that are laid out (measured)."""
 
 
-def many_places(f: Function, tile: Tile, extents: Extents) -> str:
+def many_places(f: LLVMFunction, tile: Tile, extents: GroupExtents) -> str:
     """Write whether images that are laid out together have many vectors of places."""
-    layout = Layout(f, tile, extents)
+    layout = ScratchLayout(f, tile, extents)
     return compare(f, "sge", times(f, layout.images, layout.places.vectors), _MANY)
 
 
-def direct_weights(tile: Tile) -> Definition:
-    """Return `void @dy2st.conv.f32.direct_weights(x, w, c, shape, scratch)`, which adds to w."""
-    f = Function(f"dy2st.conv.{tile.dtype}.direct_weights", PARAMETERS, linkage="internal", also="noinline nounwind")
-    extents = Extents(f, tile)
-    layout, fill, describe = Layout(f, tile, extents), fill_planes(tile), describe_vectors(tile)
+def direct_wgrad(tile: Tile) -> Definition:
+    """Return `void @dy2st.conv.f32.direct_wgrad(x, w, c, shape, scratch)`, which adds to w."""
+    f = LLVMFunction(
+        f"dy2st.conv.{tile.dtype}.direct_weights", PARAMETERS, linkage="internal", also="noinline nounwind"
+    )
+    extents = GroupExtents(f, tile)
+    layout, fill, describe = ScratchLayout(f, tile, extents), fill_planes(tile), describe_vectors(tile)
     body, needs = _blocks(tile), [fill, describe]
     w_row, c_row = times(f, extents.depth, tile.size), times(f, extents.places, tile.size)
     with layout.chunks(fill, describe) as (_, w, c, count):
@@ -57,7 +64,7 @@ def direct_weights(tile: Tile) -> Definition:
 def _blocks(tile: Tile) -> Definition:
     """Return the function that adds to some of the blocks of the gradient, which are counted row after row."""
     parameters = [p for p in _KERNEL if p[1] != "%c_column"]
-    f = Function(f"dy2st.conv.{tile.dtype}.dots.blocks", [*parameters, *RANGE], linkage="internal",
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.dots.blocks", [*parameters, *RANGE], linkage="internal",
                  also="noinline nounwind")  # fmt: skip
     kernel, (filters, taps) = _kernel(tile), _BLOCK
     across = _blocks_of(f, "%n", taps)
@@ -72,21 +79,21 @@ def _blocks(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (kernel,))
 
 
-def _blocks_of(f: Function, count: str, step: int) -> str:
+def _blocks_of(f: LLVMFunction, count: str, step: int) -> str:
     return f.value(f"udiv i64 {plus(f, count, step - 1)}, {step}")
 
 
 def _kernel(tile: Tile) -> Definition:
     """Return the kernel for a block of dot products; filters and taps past the last are copies of the last."""
     filters, taps = _BLOCK
-    f = Function(f"dy2st.conv.{tile.dtype}.dots", _KERNEL, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.dots", _KERNEL, linkage="internal", also="noinline nounwind")
     lanes, v = tile.lanes, tile.vector
     rows, _ = clamped(f, "%a", "%a_row", "%m", filters)
     last = minus(f, "%n", 1)
     starts = [f.load("i64", f.offset("%taps", least(f, last, j), "i64")) for j in range(taps)]
     block = DotBlock(f, tile, rows, starts)
 
-    def add(vector: Vector, mask: str | None) -> None:
+    def add(vector: OutputVector, mask: str | None) -> None:
         read = [vector.read(start) for start in starts]
         if mask is not None:
             read = [f.value(f"select <{lanes} x i1> {mask}, {v} {r}, {v} zeroinitializer") for r in read]
@@ -98,7 +105,7 @@ def _kernel(tile: Tile) -> Definition:
         )  # fmt: skip
 
     with f.loop("%count") as p:
-        vector = Vector(f, tile, f.offset("%vectors", times(f, p, VECTOR_BYTES)))
+        vector = OutputVector(f, tile, f.offset("%vectors", times(f, p, VECTOR_BYTES)))
         whole, part, after = f.label("whole"), f.label("part"), f.label("added")
         f.branch(compare(f, "eq", vector.count, lanes), whole, part)
         f.start(whole)

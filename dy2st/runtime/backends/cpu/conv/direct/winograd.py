@@ -12,9 +12,9 @@ and what follows it is done again.
 from __future__ import annotations
 
 from dy2st.runtime.backends.cpu.conv.common.epilogue import call_finish, finish
-from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, Extents
-from dy2st.runtime.backends.cpu.conv.common.shape_row import FIELDS
-from dy2st.runtime.backends.cpu.conv.direct.forward import Layout, applies, direct, even_share, filter_blocks
+from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, GroupExtents
+from dy2st.runtime.backends.cpu.conv.common.shape_descriptor import FIELDS
+from dy2st.runtime.backends.cpu.conv.direct.forward import ScratchLayout, applies, direct, even_share, filter_blocks
 from dy2st.runtime.backends.cpu.conv.direct.output_vectors import VECTOR_BYTES, describe_vectors
 from dy2st.runtime.backends.cpu.conv.direct.pack_planes import fill_planes
 from dy2st.runtime.backends.cpu.conv.direct.winograd_transforms import (
@@ -28,7 +28,7 @@ from dy2st.runtime.backends.cpu.conv.direct.winograd_transforms import (
 from dy2st.runtime.backends.cpu.gemm.panels import panels
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, plus, times
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
@@ -48,19 +48,19 @@ _BODY = (
 )  # fmt: skip
 
 
-def tiles_pay(f: Function, tile: Tile, extents: Extents, row: str) -> str:
+def tiles_pay(f: LLVMFunction, tile: Tile, extents: GroupExtents, row: str) -> str:
     """Write whether a convolution is done by tiles, of which `row` is the shape row."""
     shape = extents.shape
     ones = ("in0", "out0", "kernel0", "groups", *(f"{n}{a}" for n in ("stride", "dilation") for a in (1, 2)))
     fixed = [compare(f, "eq", shape[name], 1) for name in ones]
     fixed += [compare(f, "eq", shape[f"kernel{a}"], 3) for a in (1, 2)]
     wide = [compare(f, "sge", n, _LEAST_CHANNELS) for n in (extents.channels, extents.filters)]
-    own = Extents(f, tile, row)
+    own = GroupExtents(f, tile, row)
     many = compare(f, "sge", times(f, extents.batch, own.places), _LEAST_TILES)
     return all_of(f, *fixed, *wide, many, applies(f, tile, own), applies(f, tile, extents))
 
 
-def tiles_row(f: Function, row: str = "%shape") -> str:
+def tiles_row(f: LLVMFunction, row: str = "%shape") -> str:
     """Write the shape row of the tiles."""
     made = f.slot("i64", len(FIELDS))
     for at, name in enumerate(FIELDS):
@@ -79,9 +79,9 @@ def tiles_row(f: Function, row: str = "%shape") -> str:
 
 def winograd(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.winograd(x, w, c, shape, scratch)`, where `tiles_pay` says so."""
-    f = Function(f"dy2st.conv.{tile.dtype}.winograd", PARAMETERS, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.winograd", PARAMETERS, linkage="internal", also="noinline nounwind")
     row = tiles_row(f)
-    extents, sizes = Extents(f, tile, row), _Sizes(f, tile, row)
+    extents, sizes = GroupExtents(f, tile, row), _Sizes(f, tile, row)
     fill, describe, part, body, again = (
         fill_planes(tile),
         describe_vectors(tile),
@@ -90,7 +90,7 @@ def winograd(tile: Tile) -> Definition:
         direct(tile),
     )
     rooms = f.offset("%scratch", sizes.filters)
-    layout = Layout(f, tile, extents, f.offset(rooms, times(f, sizes.room, _TEAM)))
+    layout = ScratchLayout(f, tile, extents, f.offset(rooms, times(f, sizes.room, _TEAM)))
     needs = [fill, describe, body, again, part, finish()]
     arguments = (("ptr", "%w"), ("ptr", "%scratch"), ("i64", extents.filters), ("i64", extents.channels))
     needs.append(forked(f, part.name, arguments, extents.filters, times(f, extents.channels, _FILTER_COST)))
@@ -99,7 +99,7 @@ def winograd(tile: Tile) -> Definition:
     layout.planes.write_taps(layout.taps)
     f.call("void", f"@{describe.name}", f"ptr {layout.lanes}", f"ptr {layout.vectors}", f"i64 {layout.images}",
            f"ptr {row}")  # fmt: skip
-    places = Extents(f, tile).places
+    places = GroupExtents(f, tile).places
     result = times(f, extents.filters, places)
     with f.loop(extents.batch, step=layout.images) as b:
         before = times(f, b, layout.planes.mixed)
@@ -129,12 +129,12 @@ def winograd(tile: Tile) -> Definition:
 
 def winograd_scratch(tile: Tile) -> Definition:
     """Return `i64 @dy2st.conv.f32.winograd.scratch(shape)`; nothing where it is not done so."""
-    f = Function(f"dy2st.conv.{tile.dtype}.winograd.scratch", (("ptr", "%shape"),), "i64", linkage="internal",
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.winograd.scratch", (("ptr", "%shape"),), "i64", linkage="internal",
                  also="noinline nounwind")  # fmt: skip
     row = tiles_row(f)
-    with f.when(tiles_pay(f, tile, Extents(f, tile), row)):
+    with f.when(tiles_pay(f, tile, GroupExtents(f, tile), row)):
         sizes = _Sizes(f, tile, row)
-        layout = Layout(f, tile, Extents(f, tile, row), "null")
+        layout = ScratchLayout(f, tile, GroupExtents(f, tile, row), "null")
         f.ret("i64", plus(f, sizes.filters, times(f, sizes.room, _TEAM), layout.bytes))
     f.ret("i64", "0")
     return Definition(f.name, f.text())
@@ -143,8 +143,8 @@ def winograd_scratch(tile: Tile) -> Definition:
 class _Sizes:
     """Bytes: of transformed filters and their parts, and of a thread's room for images and results of a group."""
 
-    def __init__(self, f: Function, tile: Tile, row: str):
-        extents = Extents(f, tile, row)
+    def __init__(self, f: LLVMFunction, tile: Tile, row: str):
+        extents = GroupExtents(f, tile, row)
         width = GROUP * tile.lanes * tile.size
         self.filter_part = part_bytes(f, extents.filters, extents.channels, tile.size)
         self.image_part = part_bytes(f, extents.channels, width)
@@ -155,10 +155,10 @@ class _Sizes:
 
 def _body(tile: Tile) -> Definition:
     """Return the function that computes some units: the results of a block of filters for a group of vectors."""
-    f = Function(f"dy2st.conv.{tile.dtype}.winograd.groups", (*_BODY, *RANGE), linkage="internal",
+    f = LLVMFunction(f"dy2st.conv.{tile.dtype}.winograd.groups", (*_BODY, *RANGE), linkage="internal",
                  also="noinline nounwind")  # fmt: skip
     image, multiply, result = images_part(tile), panels(tile), results_part(tile)
-    extents, sizes = Extents(f, tile, "%tiles"), _Sizes(f, tile, "%tiles")
+    extents, sizes = GroupExtents(f, tile, "%tiles"), _Sizes(f, tile, "%tiles")
     width = GROUP * tile.lanes * tile.size
     room = f.offset("%rooms", times(f, "%who", sizes.room))
     v = f.offset(room, 64)

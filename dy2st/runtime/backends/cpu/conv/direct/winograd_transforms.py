@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.conv.common.extents import Extents
-from dy2st.runtime.backends.cpu.conv.direct.output_vectors import VECTOR_BYTES, Vector, permutation
+from dy2st.runtime.backends.cpu.conv.common.extents import GroupExtents
+from dy2st.runtime.backends.cpu.conv.direct.output_vectors import VECTOR_BYTES, OutputVector, permutation
 from dy2st.runtime.backends.cpu.gemm.microkernel import lane_mask, masked_load, masked_memory, masked_store
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, negation, plus, rounded_up, times
 from dy2st.runtime.backends.cpu.llvm_ir.prefetch import PREFETCH, prefetch
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE
@@ -22,7 +22,7 @@ _AHEAD = 8192
 """So many bytes ahead filters are asked for."""
 
 
-def part_bytes(f: Function, *sizes: str | int) -> str:
+def part_bytes(f: LLVMFunction, *sizes: str | int) -> str:
     """Write the bytes from a part to the next: a line more than it has, lest all parts want the same set of a cache."""
     return plus(f, rounded_up(f, times(f, *sizes), 64), 64)
 
@@ -31,7 +31,9 @@ def filters_part(tile: Tile) -> Definition:
     """Return the function that writes G g G^T of some filters: u[part][filter][channel]."""
     t, v, lanes = tile.element, tile.vector, tile.lanes
     parameters = (("ptr", "%w"), ("ptr", "%u"), ("i64", "%filters"), ("i64", "%channels"), *RANGE)
-    f = Function(f"dy2st.conv.{tile.dtype}.winograd.filters", parameters, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(
+        f"dy2st.conv.{tile.dtype}.winograd.filters", parameters, linkage="internal", also="noinline nounwind"
+    )
     half, part = tile.splat("0.5"), part_bytes(f, "%filters", "%channels", tile.size)
 
     def widened(x: str, y: str, z: str) -> list[str]:
@@ -55,7 +57,7 @@ def filters_part(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (PREFETCH, *masked_memory(tile)))
 
 
-def _filters(f: Function, tile: Tile, first: str, left: str) -> list[list[str]]:
+def _filters(f: LLVMFunction, tile: Tile, first: str, left: str) -> list[list[str]]:
     """Write a vector of channels for each place of the kernel; in memory each channel has nine elements."""
     lanes, read = tile.lanes, list[str]()
     for i in range(9):
@@ -66,7 +68,7 @@ def _filters(f: Function, tile: Tile, first: str, left: str) -> list[list[str]]:
     return [[column[i] for column in columns] for i in range(3)]
 
 
-def _every_third(f: Function, tile: Tile, vectors: list[str]) -> list[str]:
+def _every_third(f: LLVMFunction, tile: Tile, vectors: list[str]) -> list[str]:
     """Write three vectors' elements, of which every third goes into the same vector."""
     v, lanes, made = tile.vector, tile.lanes, list[str]()
     for first in range(3):
@@ -82,7 +84,9 @@ def images_part(tile: Tile) -> Definition:
     """Return the function that writes B^T d B of the windows of a group: v[part][channel][tile of the group]."""
     parameters = (("ptr", "%planes"), ("ptr", "%taps"), ("ptr", "%vectors"), ("i64", "%count"), ("ptr", "%v"),
                   ("i64", "%channels"))  # fmt: skip
-    f = Function(f"dy2st.conv.{tile.dtype}.winograd.images", parameters, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(
+        f"dy2st.conv.{tile.dtype}.winograd.images", parameters, linkage="internal", also="noinline nounwind"
+    )
     v, width = tile.vector, GROUP * tile.lanes * tile.size
     part = part_bytes(f, "%channels", width)
 
@@ -91,7 +95,7 @@ def images_part(tile: Tile) -> Definition:
         return [f.value(f"{what} {v} {d[a]}, {d[b]}") for what, a, b in pairs]
 
     with f.loop("%count") as j:
-        vector = Vector(f, tile, f.offset("%vectors", times(f, j, VECTOR_BYTES)))
+        vector = OutputVector(f, tile, f.offset("%vectors", times(f, j, VECTOR_BYTES)))
         column = f.offset("%v", times(f, j, tile.lanes), tile.element)
         with f.loop("%channels") as channel:
             taps = f.offset("%taps", times(f, channel, PARTS), "i64")
@@ -109,8 +113,10 @@ def results_part(tile: Tile) -> Definition:
     """Return the function that writes A^T m A of a group's tiles for some filters, and whether all are finite."""
     parameters = (("ptr", "%m"), ("i64", "%first"), ("i64", "%count"), ("ptr", "%c"), ("i64", "%before"),
                   ("i64", "%filters"), ("ptr", "%infinite"), ("ptr", "%tiles"), ("ptr", "%shape"))  # fmt: skip
-    f = Function(f"dy2st.conv.{tile.dtype}.winograd.results", parameters, linkage="internal", also="noinline nounwind")
-    tiles, real = Extents(f, tile, "%tiles"), Extents(f, tile)
+    f = LLVMFunction(
+        f"dy2st.conv.{tile.dtype}.winograd.results", parameters, linkage="internal", also="noinline nounwind"
+    )
+    tiles, real = GroupExtents(f, tile, "%tiles"), GroupExtents(f, tile)
     lanes, across = tile.lanes, tiles.shape["out2"]
     vectors = f.value(f"udiv i64 {plus(f, tiles.places, lanes - 1)}, {lanes}")
     at = f.slot("i64")
@@ -139,7 +145,9 @@ def results_part(tile: Tile) -> Definition:
     return Definition(f.name, f.text(), (finite, *masked_memory(tile)))
 
 
-def _write_line(f: Function, tile: Tile, real: Extents, place: tuple[str, str, str], read: tuple[str, str]) -> None:
+def _write_line(
+    f: LLVMFunction, tile: Tile, real: GroupExtents, place: tuple[str, str, str], read: tuple[str, str]
+) -> None:
     """Write the loop over the filters for tiles beside each other: two lines of results, twice as long."""
     (plane, y, x), (m, count), v, lanes = place, read, tile.vector, tile.lanes
     width = GROUP * lanes * tile.size
@@ -171,7 +179,7 @@ def _write_line(f: Function, tile: Tile, real: Extents, place: tuple[str, str, s
                     _store_pairs(f, tile, lines[1], f.offset(there, long, tile.element), masks, single)
 
 
-def _store_pairs(f: Function, tile: Tile, pair: list[str], there: str, masks: list[str], single: bool) -> None:
+def _store_pairs(f: LLVMFunction, tile: Tile, pair: list[str], there: str, masks: list[str], single: bool) -> None:
     """Write the elements of two vectors by turns: each of a single image, eight of mixed ones."""
     lanes, turn = tile.lanes, 1 if single else _MIXED
     for half, mask in enumerate(masks):
@@ -182,7 +190,7 @@ def _store_pairs(f: Function, tile: Tile, pair: list[str], there: str, masks: li
         masked_store(f, tile, both, f.offset(there, half * lanes, tile.element), mask)
 
 
-def _note_infinite(f: Function, tile: Tile, values: list[str], exists: str) -> None:
+def _note_infinite(f: LLVMFunction, tile: Tile, values: list[str], exists: str) -> None:
     """Write a note where one of the lanes that exist is infinite or no number."""
     v, lanes = tile.vector, tile.lanes
     wrong: list[str] = []

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, Extents, copy_elements, fill_zeros
+from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, GroupExtents, copy_elements, fill_zeros
 from dy2st.runtime.backends.cpu.conv.common.im2col import gather, scatter
 from dy2st.runtime.backends.cpu.gemm.epilogue import NOTHING
 from dy2st.runtime.backends.cpu.gemm.matmul import matmul_kernel
@@ -17,7 +17,7 @@ from dy2st.runtime.backends.cpu.gemm.microkernel import masked_memory
 from dy2st.runtime.backends.cpu.gemm.panels import panels
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, most, plus, times
 
 
@@ -26,7 +26,7 @@ def small_places(tile: Tile) -> int:
     return tile.width // 12
 
 
-def together(tile: Tile) -> Definition:
+def im2col_batched(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.together(x, w, c, shape, scratch)`; results have at most `small_places` places."""
     sides, multiply, windows = _Sides(tile, "together"), panels(tile), gather(tile)
     f, extents, element = sides.f, sides.extents, tile.element
@@ -43,7 +43,7 @@ def together(tile: Tile) -> Definition:
     return sides.finished(multiply, windows)
 
 
-def together_weights(tile: Tile, target: Target) -> Definition:
+def im2col_batched_wgrad(tile: Tile, target: Target) -> Definition:
     """Return the function that adds to w the gradient by the filters of many small images."""
     multiply, windows = matmul_kernel(tile.dtype, False, True, target), gather(tile)
     sides = _Sides(tile, "together_weights")
@@ -59,7 +59,7 @@ def together_weights(tile: Tile, target: Target) -> Definition:
     return sides.finished(multiply, windows)
 
 
-def together_images(tile: Tile, target: Target) -> Definition:
+def im2col_batched_dgrad(tile: Tile, target: Target) -> Definition:
     """Return the function that writes to x the gradient by many small images."""
     multiply, windows = matmul_kernel(tile.dtype, True, False, target), scatter(tile)
     sides = _Sides(tile, "together_images")
@@ -76,7 +76,7 @@ def together_images(tile: Tile, target: Target) -> Definition:
     return sides.finished(multiply, windows)
 
 
-def together_bytes(f: Function, tile: Tile, extents: Extents) -> str:
+def im2col_batched_scratch(f: LLVMFunction, tile: Tile, extents: GroupExtents) -> str:
     """Write the bytes of scratch that these functions need: a block, the lines, and what a product needs."""
     room = extents.row_bytes * tile.depth + 64 + tile.width * tile.depth * tile.size
     return plus(f, times(f, extents.filters, tile.width, tile.size), room)
@@ -92,8 +92,8 @@ class _Sides:
 
     def __init__(self, tile: Tile, what: str):
         name = f"dy2st.conv.{tile.dtype}.{what}"
-        self.tile, self.f = tile, Function(name, PARAMETERS, linkage="internal", also="noinline nounwind")
-        self.extents = Extents(self.f, tile)
+        self.tile, self.f = tile, LLVMFunction(name, PARAMETERS, linkage="internal", also="noinline nounwind")
+        self.extents = GroupExtents(self.f, tile)
         self.lines = self.f.offset("%scratch", self.extents.row_bytes * tile.depth + 64)
         """Results or cotangents in the order of the columns, a line each filter."""
         self.behind = self.f.offset(self.lines, times(self.f, self.extents.filters, tile.width, tile.size))

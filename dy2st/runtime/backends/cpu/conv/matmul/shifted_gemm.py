@@ -8,14 +8,14 @@ that belong to windows across an end.
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, Extents, copy_elements, each_group
-from dy2st.runtime.backends.cpu.conv.common.im2col import Run, gather_run
-from dy2st.runtime.backends.cpu.conv.common.shape_row import inside
+from dy2st.runtime.backends.cpu.conv.common.extents import PARAMETERS, GroupExtents, copy_elements, each_group
+from dy2st.runtime.backends.cpu.conv.common.im2col import ColumnRun, gather_run
+from dy2st.runtime.backends.cpu.conv.common.shape_descriptor import inside
 from dy2st.runtime.backends.cpu.gemm.microkernel import masked_memory
 from dy2st.runtime.backends.cpu.gemm.panels import scattered_panels
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import (
     all_of,
     any_of,
@@ -46,7 +46,7 @@ EXTENTS = (
 """Extents of one group of one image; those of common/shape_row.py by name."""
 
 
-def sliding(tile: Tile) -> Definition:
+def shifted_gemm(tile: Tile) -> Definition:
     """Return `void @dy2st.conv.f32.sliding(x, w, out, scratch, <EXTENTS>)` for one group of one image."""
     name = f"dy2st.conv.{tile.dtype}.sliding"
     parameters = [
@@ -56,10 +56,10 @@ def sliding(tile: Tile) -> Definition:
         ("ptr", "%scratch"),
         *(("i64", f"%{e}") for e in EXTENTS),
     ]
-    f = Function(name, parameters, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, parameters, linkage="internal", also="noinline nounwind")
     multiply = scattered_panels(tile)
     size, element = tile.size, tile.element
-    sizes = Sizes(f, tile)
+    sizes = PaddedSizes(f, tile)
     rows = "%scratch"
     image = f.offset(rows, sizes.rows_bytes)
     results = f.offset(image, sizes.image_bytes)
@@ -88,38 +88,40 @@ def sliding(tile: Tile) -> Definition:
     return Definition(name, f.text(), (multiply, *(masked_memory(tile) if tile.lanes > 1 else ())))
 
 
-def sliding_images(tile: Tile, one: Definition) -> Definition:
-    """Return the function of a batch that calls `one` (`sliding`, `sliding_weights`) for each group of an image."""
-    f = Function(f"{one.name}.images", PARAMETERS, linkage="internal", also="noinline nounwind")
-    extents = Extents(f, tile)
+def shifted_gemm_dgrad(tile: Tile, one: Definition) -> Definition:
+    """Return the function of a batch that calls `one` (`shifted_gemm`, `shifted_gemm_wgrad`) for each group of an
+    image.
+    """
+    f = LLVMFunction(f"{one.name}.images", PARAMETERS, linkage="internal", also="noinline nounwind")
+    extents = GroupExtents(f, tile)
     with each_group(f, tile, extents) as (x, w, c, _):
         f.call("void", f"@{one.name}", f"ptr {x}", f"ptr {w}", f"ptr {c}", "ptr %scratch", *_operands(extents))
     f.ret()
     return Definition(f.name, f.text(), (one,))
 
 
-def sliding_scratch(tile: Tile) -> Definition:
+def shifted_gemm_scratch(tile: Tile) -> Definition:
     """Return `i64 @dy2st.conv.f32.sliding.scratch(shape)`, the bytes of scratch that any of these functions needs."""
     name = f"dy2st.conv.{tile.dtype}.sliding.scratch"
-    inner = Function(f"{name}.one", [("i64", f"%{e}") for e in EXTENTS], "i64", linkage="internal", also="nounwind")
-    sizes = Sizes(inner, tile)
+    inner = LLVMFunction(f"{name}.one", [("i64", f"%{e}") for e in EXTENTS], "i64", linkage="internal", also="nounwind")
+    sizes = PaddedSizes(inner, tile)
     results = times(inner, "%filters", sizes.together, sizes.width, tile.size)
     inner.ret("i64", plus(inner, results, sizes.rows_bytes, sizes.image_bytes))
-    f = Function(name, (("ptr", "%shape"),), "i64", linkage="internal", also="nounwind")
-    f.ret("i64", f.call("i64", f"@{inner.name}", *_operands(Extents(f, tile))))
+    f = LLVMFunction(name, (("ptr", "%shape"),), "i64", linkage="internal", also="nounwind")
+    f.ret("i64", f.call("i64", f"@{inner.name}", *_operands(GroupExtents(f, tile))))
     return Definition(name, f.text(), (Definition(inner.name, inner.text()),))
 
 
-def _operands(extents: Extents) -> list[str]:
+def _operands(extents: GroupExtents) -> list[str]:
     """Return the extents of one group of one image."""
     own = {"channels": extents.channels, "filters": extents.filters}
     return [f"i64 {own[name] if name in own else extents.shape[name]}" for name in EXTENTS]
 
 
-class Sizes:
+class PaddedSizes:
     """What follows from the extents: the padded image, and how many of its rows are multiplied at a time."""
 
-    def __init__(self, f: Function, tile: Tile):
+    def __init__(self, f: LLVMFunction, tile: Tile):
         self.height, self.width = (
             plus(f, f"%out{axis}", times(f, minus(f, f"%kernel{axis}", 1), f"%dilation{axis}")) for axis in (1, 2)
         )
@@ -131,7 +133,7 @@ class Sizes:
         self.image_bytes = rounded_down(f, plus(f, room, tile.lanes * tile.size + 63), 64)
 
 
-def write_rows(f: Function, tile: Tile, sizes: Sizes, rows: str) -> None:
+def write_rows(f: LLVMFunction, tile: Tile, sizes: PaddedSizes, rows: str) -> None:
     """Write where the line of each channel and place of the kernel begins."""
     at = f.slot("ptr")
     f.store("ptr", rows, at)
@@ -143,7 +145,7 @@ def write_rows(f: Function, tile: Tile, sizes: Sizes, rows: str) -> None:
         f.store("ptr", f.offset(here, 8), at)
 
 
-def padded_image(f: Function, tile: Tile, sizes: Sizes, image: str) -> str:
+def padded_image(f: LLVMFunction, tile: Tile, sizes: PaddedSizes, image: str) -> str:
     """Write the copy of the image with its padding, and return it, or the image itself where it has none."""
     conditions = [f.value(f"icmp eq i64 %low{a}, 0") for a in (1, 2)]
     pairs = zip((1, 2), (sizes.height, sizes.width), strict=True)
@@ -158,5 +160,5 @@ def padded_image(f: Function, tile: Tile, sizes: Sizes, image: str) -> str:
         low = least(f, most(f, "%low2", 0), sizes.width)
         high = most(f, least(f, plus(f, "%in2", "%low2"), sizes.width), low)
         high = f.value(f"select i1 {exists}, i64 {high}, i64 {low}")
-        gather_run(f, tile, Run(image_row, there, minus(f, 0, "%low2"), sizes.width, low, high, "1"))
+        gather_run(f, tile, ColumnRun(image_row, there, minus(f, 0, "%low2"), sizes.width, low, high, "1"))
     return f.value(f"select i1 {bare}, ptr %x, ptr {image}")

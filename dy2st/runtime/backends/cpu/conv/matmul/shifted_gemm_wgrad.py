@@ -6,13 +6,13 @@ crosses the end of a line is masked, so that nothing outside of a window meets t
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.conv.common.extents import Extents
-from dy2st.runtime.backends.cpu.conv.matmul.shifted_gemm import EXTENTS, Sizes, padded_image, write_rows
+from dy2st.runtime.backends.cpu.conv.common.extents import GroupExtents
+from dy2st.runtime.backends.cpu.conv.matmul.shifted_gemm import EXTENTS, PaddedSizes, padded_image, write_rows
 from dy2st.runtime.backends.cpu.gemm.dot_product import DotBlock, clamped, dot_needs
 from dy2st.runtime.backends.cpu.gemm.microkernel import masked_memory
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, minus, plus, rounded_down, times
 
 _KERNEL = (
@@ -26,7 +26,7 @@ _MANY_VECTORS = 24
 """From so many vectors of places on, dot products beat laying windows out (measured)."""
 
 
-def dots_pay(f: Function, t: Tile, extents: Extents) -> str:
+def dots_pay(f: LLVMFunction, t: Tile, extents: GroupExtents) -> str:
     """Write whether lines fill at least half of their vectors, and are many."""
     count = extents.shape["out2"]
     whole = rounded_down(f, plus(f, count, t.lanes - 1), t.lanes)
@@ -35,14 +35,16 @@ def dots_pay(f: Function, t: Tile, extents: Extents) -> str:
     return all_of(f, full, compare(f, "sge", vectors, _MANY_VECTORS))
 
 
-def sliding_weights(tile: Tile) -> Definition:
-    """Return `void @dy2st.conv.f32.sliding_weights(x, w, c, scratch, <EXTENTS>)`, which adds one image's share to w."""
+def shifted_gemm_wgrad(tile: Tile) -> Definition:
+    """Return `void @dy2st.conv.f32.shifted_gemm_wgrad(x, w, c, scratch, <EXTENTS>)`, which adds one image's share to
+    w.
+    """
     name = f"dy2st.conv.{tile.dtype}.sliding_weights"
     parameters = [("ptr", register) for register in ("%x", "%w", "%c", "%scratch")]
-    f = Function(
+    f = LLVMFunction(
         name, [*parameters, *(("i64", f"%{e}") for e in EXTENTS)], linkage="internal", also="noinline nounwind"
     )
-    sizes, size, (rows, columns) = Sizes(f, tile), tile.size, tile.dots
+    sizes, size, (rows, columns) = PaddedSizes(f, tile), tile.size, tile.dots
     kernel = line_dots(tile, rows, columns)
     write_rows(f, tile, sizes, "%scratch")
     image = padded_image(f, tile, sizes, f.offset("%scratch", sizes.rows_bytes))
@@ -61,7 +63,7 @@ def sliding_weights(tile: Tile) -> Definition:
 def line_dots(tile: Tile, rows: int, columns: int) -> Definition:
     """Return the kernel for a block of dot products, which adds to c; rows past the last are copies of the last."""
     name = f"dy2st.conv.{tile.dtype}.lines.{rows}x{columns}"
-    f = Function(name, _KERNEL, linkage="internal", also="noinline nounwind")
+    f = LLVMFunction(name, _KERNEL, linkage="internal", also="noinline nounwind")
     lanes = tile.lanes
     a_rows, _ = clamped(f, "%a", "%a_row", "%m", rows)
     _, numbers = clamped(f, "%b", "0", "%n", columns)

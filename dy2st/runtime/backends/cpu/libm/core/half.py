@@ -9,16 +9,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 
 _INFINITY, _LARGE, _NORMAL = 0x7F800000, 0x47800000, 0x38800000
 """Bits of float32: infinity, 2**16, and 2**-14, the least normal number of float16."""
 
-Conversion = Callable[[Emitter, Lanes], Lanes]
+Conversion = Callable[[FormulaEmitter, VectorValue], VectorValue]
 
 
-def from_half(e: Emitter, word: Lanes) -> Lanes:
+def from_half(e: FormulaEmitter, word: VectorValue) -> VectorValue:
     """Write the float32 numbers that the bits of float16 numbers stand for."""
     size = (word & 0x7FFF) << 13
     number = e.bits(e.floats(size) * 2.0**112)
@@ -26,7 +26,7 @@ def from_half(e: Emitter, word: Lanes) -> Lanes:
     return e.floats(number | ((word & 0x8000) << 16))
 
 
-def to_half(e: Emitter, x: Lanes) -> Lanes:
+def to_half(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the bits of the float16 numbers nearest to float32 numbers, of two the even one."""
     bits = e.bits(x)
     size = bits & 0x7FFFFFFF
@@ -38,7 +38,7 @@ def to_half(e: Emitter, x: Lanes) -> Lanes:
     return e.select(size >= _LARGE, infinite, made) | e.logical_shift(bits ^ size, 16)
 
 
-def rounded_to_half(e: Emitter, x: Lanes) -> Lanes:
+def rounded_to_half(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the float16 numbers nearest to float32 numbers, as float32 numbers."""
     return from_half(e, to_half(e, x))
 
@@ -50,9 +50,9 @@ def conversion(formula: Conversion, lanes: int) -> Definition:
     >>> conversion(to_half, 16).name
     'dy2st.to_half.16'
     """
-    e = Emitter(lanes)
+    e = FormulaEmitter(lanes)
     source = "i32" if formula is from_half else "f32"
-    result = formula(e, Lanes(e, source, "%x"))
+    result = formula(e, VectorValue(e, source, "%x"))
     name = f"dy2st.{formula.__name__}.{lanes}"
     head = f"define internal {e.type(result.kind)} @{name}({e.type(source)} %x) alwaysinline nounwind {{"
     text = "\n".join([head, "entry:", *e.lines, f"  ret {e.type(result.kind)} {result.text}", "}"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2st.runtime.backends.cpu.libm.core.emitter import Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import VectorValue
 
-Formula = Callable[..., Lanes]
+Formula = Callable[..., VectorValue]
 
 FORMULAS: dict[str, Formula] = {}
 """The formulas of the modules that are loaded, by name."""

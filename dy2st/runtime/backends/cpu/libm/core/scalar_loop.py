@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 
 
-def each_lane(e: Emitter, scalar: Definition, *operands: Lanes) -> Lanes:
+def each_lane(e: FormulaEmitter, scalar: Definition, *operands: VectorValue) -> VectorValue:
     """Write `scalar` (of doubles) of each lane of the operands (f64)."""
     if e.lanes == 1:
         return e.call(scalar, "f64", *operands)

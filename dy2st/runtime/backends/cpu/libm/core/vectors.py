@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 
-Parts = list[Lanes]
+Parts = list[VectorValue]
 
 
-def by_vectors(e: Emitter, width: int, function: Callable[..., Parts], *operands: Lanes) -> Lanes:
+def by_vectors(e: FormulaEmitter, width: int, function: Callable[..., Parts], *operands: VectorValue) -> VectorValue:
     """Write a function of vectors of `width` lanes: it gets those of each operand, and returns those of its result.
 
     Fewer lanes are filled up with zeros.
@@ -27,29 +27,29 @@ def by_vectors(e: Emitter, width: int, function: Callable[..., Parts], *operands
     return made[0] if e.lanes >= width else _first(e, made[0], width)
 
 
-def _cut(e: Emitter, x: Lanes, first: int, width: int) -> Lanes:
+def _cut(e: FormulaEmitter, x: VectorValue, first: int, width: int) -> VectorValue:
     """Write `width` lanes of x, from `first` on."""
     if e.lanes == width:
         return x
     if e.lanes == 1:
-        t = Emitter(width).type(x.kind)
+        t = FormulaEmitter(width).type(x.kind)
         return e.line(x.kind, f"insertelement {t} zeroinitializer, {e.type(x.kind)} {x.text}, i64 0")
     return _picked(e, x, "zeroinitializer", e.lanes, [min(first + k, e.lanes) for k in range(width)])
 
 
-def _first(e: Emitter, x: Lanes, width: int) -> Lanes:
+def _first(e: FormulaEmitter, x: VectorValue, width: int) -> VectorValue:
     """Write as many lanes as there are."""
     if e.lanes == 1:
-        return e.line(x.kind, f"extractelement {Emitter(width).type(x.kind)} {x.text}, i64 0")
+        return e.line(x.kind, f"extractelement {FormulaEmitter(width).type(x.kind)} {x.text}, i64 0")
     return _picked(e, x, "poison", width, range(e.lanes))
 
 
-def _joined(e: Emitter, a: Lanes, b: Lanes, size: int) -> Lanes:
+def _joined(e: FormulaEmitter, a: VectorValue, b: VectorValue, size: int) -> VectorValue:
     """Write two vectors behind one another."""
     return _picked(e, a, b.text, size, range(2 * size))
 
 
-def _picked(e: Emitter, x: Lanes, other: str, size: int, places: Iterable[int]) -> Lanes:
+def _picked(e: FormulaEmitter, x: VectorValue, other: str, size: int, places: Iterable[int]) -> VectorValue:
     """Write the elements at `places` of two vectors of one size behind one another."""
-    t, listed = Emitter(size).type(x.kind), [f"i32 {k}" for k in places]
+    t, listed = FormulaEmitter(size).type(x.kind), [f"i32 {k}" for k in places]
     return e.line(x.kind, f"shufflevector {t} {x.text}, {t} {other}, <{len(listed)} x i32> <{', '.join(listed)}>")

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ops.elementwise.bessel import FAR_0, FAR_1, NEAR_0, NEAR_1
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.libm.core.registry import formula
 
 
 @formula
-def i0e(e: Emitter, x: Lanes) -> Lanes:
+def i0e(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the function of order 0."""
     if x.kind == "f32":
         return e.convert(i0e(e, e.convert(x, "f64")), "f32")
@@ -24,7 +24,7 @@ def i0e(e: Emitter, x: Lanes) -> Lanes:
 
 
 @formula
-def i1e(e: Emitter, x: Lanes) -> Lanes:
+def i1e(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the function of order 1."""
     if x.kind == "f32":
         return e.convert(i1e(e, e.convert(x, "f64")), "f32")
@@ -35,11 +35,11 @@ def i1e(e: Emitter, x: Lanes) -> Lanes:
     return e.copysign(_joined(e, size, near, FAR_1), x)
 
 
-def _joined(e: Emitter, size: Lanes, near: Lanes, coefficients: Sequence[float]) -> Lanes:
+def _joined(e: FormulaEmitter, size: VectorValue, near: VectorValue, coefficients: Sequence[float]) -> VectorValue:
     """Write the value up to 8, or the series beyond."""
     far = size > 8.0
 
-    def beyond(found: Sequence[Lanes]) -> Sequence[Lanes]:
+    def beyond(found: Sequence[VectorValue]) -> Sequence[VectorValue]:
         large = e.largest(size, 8.0)
         value = _series(e, coefficients, 16.0 / large - 1.0) / e.sqrt(large)
         return [e.select(far, value, found[0])]
@@ -48,7 +48,7 @@ def _joined(e: Emitter, size: Lanes, near: Lanes, coefficients: Sequence[float])
     return value
 
 
-def _series(e: Emitter, coefficients: Sequence[float], t: Lanes) -> Lanes:
+def _series(e: FormulaEmitter, coefficients: Sequence[float], t: VectorValue) -> VectorValue:
     """Write a Chebyshev series by Clenshaw's recurrence."""
     later, latest = e.constant("f64", 0.0), e.constant("f64", 0.0)
     double = t + t

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dy2st.runtime.backends.cpu.libm.core.double_double import exact_product
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
-from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, floored, form, truncated
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
+from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, float_format, floored, truncated
 from dy2st.runtime.backends.cpu.libm.core.registry import formula
 from dy2st.runtime.backends.cpu.libm.core.scalar_loop import each_lane
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
@@ -14,7 +14,7 @@ _SMALL = {"f32": 2.0**-96, "f64": 2.0**-960}
 
 
 @formula(exact=True)
-def fmod(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
+def fmod(e: FormulaEmitter, x: VectorValue, y: VectorValue) -> VectorValue:
     """Write x - y trunc(x / y), with the sign of x."""
     a, b = e.abs(x), e.abs(y)
     quotient = a / b
@@ -24,7 +24,7 @@ def fmod(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     rest = e.select(rest < 0.0, rest + b, rest)
     rest = e.select(rest >= b, rest - b, rest)
     rest = e.select(a < b, a, rest)
-    inexact = (quotient > 2.0 ** (form(x.kind).mantissa_bits - 2)) | (a < _SMALL[x.kind])
+    inexact = (quotient > 2.0 ** (float_format(x.kind).mantissa_bits - 2)) | (a < _SMALL[x.kind])
     far = (a >= b) & (b > 0.0) & inexact
     (rest,) = e.where_rare(far, [rest], lambda near: [e.select(far, _far(e, a, b), near[0])])
     defined = (a < INFINITY) & (b > 0.0)
@@ -32,7 +32,7 @@ def fmod(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
 
 
 @formula(exact=True)
-def mod(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
+def mod(e: FormulaEmitter, x: VectorValue, y: VectorValue) -> VectorValue:
     """Write x - y floor(x / y), with the sign of y."""
     rest = fmod(e, x, y)
     moved = e.select((y < 0.0) ^ (rest < 0.0), rest + y, rest)
@@ -40,7 +40,7 @@ def mod(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
 
 
 @formula(exact=True)
-def floordiv(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
+def floordiv(e: FormulaEmitter, x: VectorValue, y: VectorValue) -> VectorValue:
     """Write floor(x / y): of the quotient that has no remainder, so that it is right where x / y rounds up."""
     rest = fmod(e, x, y)
     plain = x / y
@@ -53,7 +53,7 @@ def floordiv(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     return e.select(y.equals(0.0), plain, whole)
 
 
-def _far(e: Emitter, a: Lanes, b: Lanes) -> Lanes:
+def _far(e: FormulaEmitter, a: VectorValue, b: VectorValue) -> VectorValue:
     """Write the remainder by integers, 11 bits of the quotient at a time."""
     if a.kind == "f64":
         return each_lane(e, _REMAINDER, a, b)

@@ -24,7 +24,7 @@ from dy2st.runtime.backends.cpu.libm.core.coefficients import (
     NORMAL_TAIL_F64,
 )
 from dy2st.runtime.backends.cpu.libm.core.double_double import exact_product
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, rounded_whole
 from dy2st.runtime.backends.cpu.libm.core.ldexp import power_of_two, scaled
 from dy2st.runtime.backends.cpu.libm.core.registry import formula
@@ -41,7 +41,7 @@ _LOG_2 = 0.6931471805599453
 
 
 @formula
-def erf(e: Emitter, x: Lanes) -> Lanes:
+def erf(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write erf(x)."""
     size = e.abs(x)
     near = e.fma(x, e.polynomial(x * x, _NEAR[x.kind]), x)
@@ -52,7 +52,7 @@ def erf(e: Emitter, x: Lanes) -> Lanes:
 
 
 @formula
-def gelu(e: Emitter, x: Lanes) -> Lanes:
+def gelu(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write x times the normal distribution's share below x: x - x tail(x), for negative x x tail(-x)."""
     end = _TAIL_END[x.kind]
     near = e.largest(e.smallest(x, end), -end)
@@ -67,7 +67,7 @@ def gelu(e: Emitter, x: Lanes) -> Lanes:
 
 
 @formula
-def erfinv(e: Emitter, x: Lanes) -> Lanes:
+def erfinv(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the number whose erf is x; infinite at -1 and 1, NaN beyond."""
     w = -log(e, (1.0 - x) * (x + 1.0))
     double = x.kind == "f64"
@@ -77,7 +77,7 @@ def erfinv(e: Emitter, x: Lanes) -> Lanes:
         bound, ratio = 5.0, e.polynomial(w - 2.5, ERFINV_NEAR_F32)
     far = w > bound
 
-    def beyond(near: Sequence[Lanes]) -> list[Lanes]:
+    def beyond(near: Sequence[VectorValue]) -> list[VectorValue]:
         v = e.sqrt(w)
         if double:
             other = e.select(v < 4.0, e.polynomial(v - 3.25, ERFINV_MIDDLE_F64), e.polynomial(v - 5.0, ERFINV_FAR_F64))

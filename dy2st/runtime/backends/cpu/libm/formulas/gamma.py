@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from dy2st.ops.elementwise.gamma import BERNOULLI, DIGAMMA_AT_ROOT, DIGAMMA_ROOT, LARGE, LGAMMA_AT_1, LGAMMA_AT_2
 from dy2st.runtime.backends.cpu.libm.core.double_double import exact_product, exact_sum
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, floored
 from dy2st.runtime.backends.cpu.libm.core.registry import formula
 from dy2st.runtime.backends.cpu.libm.formulas.log import log
@@ -18,14 +18,14 @@ from dy2st.runtime.backends.cpu.libm.formulas.trigonometric import sin, tan
 
 
 @formula
-def lgamma(e: Emitter, x: Lanes) -> Lanes:
-    """Write log |Gamma(x)|; infinite at 0, -1, -2, ... and at both infinities."""
+def lgamma(e: FormulaEmitter, x: VectorValue) -> VectorValue:
+    """Side-effect log |Gamma(x)|; infinite at 0, -1, -2, ... and at both infinities."""
     if x.kind == "f32":
         return e.convert(lgamma(e, e.convert(x, "f64")), "f32")
     below = x < 0.0
     result = [_lgamma_positive(e, e.select(below, 1.0 - x, x))]
 
-    def reflected(found: Sequence[Lanes]) -> Sequence[Lanes]:
+    def reflected(found: Sequence[VectorValue]) -> Sequence[VectorValue]:
         sine = e.abs(sin(e, _fraction(e, x) * math.pi))
         return [e.select(below, log(e, math.pi / sine) - found[0], found[0])]
 
@@ -34,14 +34,14 @@ def lgamma(e: Emitter, x: Lanes) -> Lanes:
 
 
 @formula
-def digamma(e: Emitter, x: Lanes) -> Lanes:
+def digamma(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the derivative of lgamma; NaN at -1, -2, ..., an infinity of the sign of -x at 0."""
     if x.kind == "f32":
         return e.convert(digamma(e, e.convert(x, "f64")), "f32")
     below = x < 0.0
     result = [_digamma_positive(e, e.select(below, 1.0 - x, x))]
 
-    def reflected(found: Sequence[Lanes]) -> Sequence[Lanes]:
+    def reflected(found: Sequence[VectorValue]) -> Sequence[VectorValue]:
         fraction = _fraction(e, x)
         value = found[0] - math.pi / tan(e, fraction * math.pi)
         return [e.select(below, e.select(fraction.equals(0.0), NAN, value), found[0])]
@@ -50,12 +50,12 @@ def digamma(e: Emitter, x: Lanes) -> Lanes:
     return e.select(x.equals(0.0), e.copysign(INFINITY, -x), value)
 
 
-def _fraction(e: Emitter, x: Lanes) -> Lanes:
+def _fraction(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write x less the nearest whole number."""
     return x - floored(e, x + 0.5)
 
 
-def _lgamma_positive(e: Emitter, x: Lanes) -> Lanes:
+def _lgamma_positive(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     y = e.smallest(e.largest(x, 0.5), LARGE)
     factor = e.constant("f64", 1.0)
     for _ in range(8):
@@ -70,7 +70,7 @@ def _lgamma_positive(e: Emitter, x: Lanes) -> Lanes:
     near = e.select(x < 0.5, e.fma(tiny, e.polynomial(tiny + tiny, LGAMMA_AT_1), -log(e, tiny)), near)
     far = x >= LARGE
 
-    def stirling(found: Sequence[Lanes]) -> Sequence[Lanes]:
+    def stirling(found: Sequence[VectorValue]) -> Sequence[VectorValue]:
         size = e.largest(x, LARGE)
         inverse = 1.0 / size
         series = tuple(BERNOULLI[k] / ((2 * k + 1) * (2 * k + 2)) for k in range(8))
@@ -85,7 +85,7 @@ def _lgamma_positive(e: Emitter, x: Lanes) -> Lanes:
     return value
 
 
-def _digamma_positive(e: Emitter, x: Lanes) -> Lanes:
+def _digamma_positive(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     y = e.smallest(e.largest(x, 0.0), LARGE)
     total = e.select(y < 1.0, -1.0 / y, 0.0)
     y = e.select(y < 1.0, y + 1.0, y)
@@ -97,7 +97,7 @@ def _digamma_positive(e: Emitter, x: Lanes) -> Lanes:
     near = e.fma(offset, e.polynomial(y + y - 3.0, DIGAMMA_AT_ROOT), total)
     far = x >= LARGE
 
-    def asymptotic(found: Sequence[Lanes]) -> Sequence[Lanes]:
+    def asymptotic(found: Sequence[VectorValue]) -> Sequence[VectorValue]:
         size = e.largest(x, LARGE)
         inverse = 1.0 / size
         series = tuple(BERNOULLI[k] / (2 * k + 2) for k in range(8))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dy2st.runtime.backends.cpu.libm.core.coefficients import SINH_F32, SINH_F64
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
-from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, form
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
+from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, float_format
 from dy2st.runtime.backends.cpu.libm.core.ldexp import power_of_two
 from dy2st.runtime.backends.cpu.libm.core.registry import formula
 from dy2st.runtime.backends.cpu.libm.formulas.exp import exp_parts, expm1
@@ -17,7 +17,7 @@ _LOG_2 = 0.6931471805599453
 
 
 @formula
-def sinh(e: Emitter, x: Lanes) -> Lanes:
+def sinh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write (e**x - e**-x) / 2; up to 1 by a polynomial."""
     a = e.abs(x)
     z = x * x
@@ -27,14 +27,14 @@ def sinh(e: Emitter, x: Lanes) -> Lanes:
 
 
 @formula
-def cosh(e: Emitter, x: Lanes) -> Lanes:
+def cosh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write (e**x + e**-x) / 2."""
     up, down = _halves(e, e.abs(x))
     return up + down
 
 
 @formula
-def tanh(e: Emitter, x: Lanes) -> Lanes:
+def tanh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write tanh(x) = t / (t + 2), t = e**2|x| - 1, with the sign of x."""
     a = e.smallest(e.abs(x), 22.0)
     t = expm1(e, a + a)
@@ -42,10 +42,10 @@ def tanh(e: Emitter, x: Lanes) -> Lanes:
 
 
 @formula
-def asinh(e: Emitter, x: Lanes) -> Lanes:
-    """Write log(|x| + sqrt(x**2 + 1)) as log(1 + |x| + x**2 / (1 + sqrt(x**2 + 1))), with the sign of x."""
+def asinh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
+    """Side-effect log(|x| + sqrt(x**2 + 1)) as log(1 + |x| + x**2 / (1 + sqrt(x**2 + 1))), with the sign of x."""
     a = e.abs(x)
-    large = 2.0 ** (form(x.kind).precision + 2)
+    large = 2.0 ** (float_format(x.kind).precision + 2)
     near = e.smallest(a, large)
     square = near * near
     inner = near + square / (e.sqrt(square + 1.0) + 1.0)
@@ -55,9 +55,9 @@ def asinh(e: Emitter, x: Lanes) -> Lanes:
 
 
 @formula
-def acosh(e: Emitter, x: Lanes) -> Lanes:
-    """Write log(x + sqrt(x**2 - 1)) as log(1 + t + sqrt(2 t + t**2)), t = x - 1."""
-    large = 2.0 ** (form(x.kind).precision + 2)
+def acosh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
+    """Side-effect log(x + sqrt(x**2 - 1)) as log(1 + t + sqrt(2 t + t**2)), t = x - 1."""
+    large = 2.0 ** (float_format(x.kind).precision + 2)
     t = x - 1.0
     near = e.smallest(t, large)
     far = x > large
@@ -66,13 +66,13 @@ def acosh(e: Emitter, x: Lanes) -> Lanes:
 
 
 @formula
-def atanh(e: Emitter, x: Lanes) -> Lanes:
-    """Write log((1 + x) / (1 - x)) / 2 as log(1 + 2 a / (1 - a)) / 2, a = |x|, with the sign of x."""
+def atanh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
+    """Side-effect log((1 + x) / (1 - x)) / 2 as log(1 + 2 a / (1 - a)) / 2, a = |x|, with the sign of x."""
     a = e.abs(x)
     return e.copysign(log1p(e, (a + a) / (1.0 - a)) * 0.5, x)
 
 
-def _halves(e: Emitter, a: Lanes) -> tuple[Lanes, Lanes]:
+def _halves(e: FormulaEmitter, a: VectorValue) -> tuple[VectorValue, VectorValue]:
     """Write e**a / 2 and e**-a / 2 for a >= 0."""
     parts = exp_parts(e, e.smallest(a, _END[a.kind]))
     growth = parts.excess + 1.0

@@ -12,7 +12,7 @@ from dy2st.runtime.backends.cpu.libm.core.coefficients import (
     HALF_PI_F32,
     HALF_PI_F64,
 )
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY
 from dy2st.runtime.backends.cpu.libm.core.registry import formula
 
@@ -22,7 +22,7 @@ _HALF_PI = {"f32": HALF_PI_F32, "f64": HALF_PI_F64}
 
 
 @formula
-def asin(e: Emitter, x: Lanes) -> Lanes:
+def asin(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the arcsine; above 1/2 as pi / 2 - 2 asin(sqrt((1 - |x|) / 2))."""
     a = e.abs(x)
     small = a < 0.5
@@ -33,7 +33,7 @@ def asin(e: Emitter, x: Lanes) -> Lanes:
 
 
 @formula
-def acos(e: Emitter, x: Lanes) -> Lanes:
+def acos(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the arccosine."""
     a = e.abs(x)
     small = a < 0.5
@@ -45,7 +45,7 @@ def acos(e: Emitter, x: Lanes) -> Lanes:
     return e.select(small, near, far)
 
 
-def _asin_small(e: Emitter, a: Lanes, small: Lanes) -> Lanes:
+def _asin_small(e: FormulaEmitter, a: VectorValue, small: VectorValue) -> VectorValue:
     """Write the arcsine of a, or where it is not small of sqrt((1 - a) / 2)."""
     z_far = (1.0 - a) * 0.5
     s = e.select(small, a, e.sqrt(z_far))
@@ -54,14 +54,14 @@ def _asin_small(e: Emitter, a: Lanes, small: Lanes) -> Lanes:
 
 
 @formula
-def atan(e: Emitter, x: Lanes) -> Lanes:
+def atan(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the arctangent."""
     a = e.abs(x)
     return e.copysign(_atan_of_ratio(e, a, e.constant(x.kind, 1.0)), x)
 
 
 @formula
-def atan2(e: Emitter, y: Lanes, x: Lanes) -> Lanes:
+def atan2(e: FormulaEmitter, y: VectorValue, x: VectorValue) -> VectorValue:
     """Write the angle of the point (x, y), with the special values of IEEE 754 and C."""
     a, b = e.abs(y), e.abs(x)
     both = a.equals(INFINITY) & b.equals(INFINITY)
@@ -84,7 +84,7 @@ _SMALL = {"f32": 2.0**-90, "f64": 2.0**-900}
 _RAISE = {"f32": 2.0**30, "f64": 2.0**80}
 
 
-def _atan_of_ratio(e: Emitter, a: Lanes, b: Lanes) -> Lanes:
+def _atan_of_ratio(e: FormulaEmitter, a: VectorValue, b: VectorValue) -> VectorValue:
     """Write atan(a / b) for a, b >= 0: about 0, 1 or infinity, whichever is near, by t of at most sqrt(2) - 1."""
     head, tail = _HALF_PI[a.kind]
     low, high = a < b * (math.sqrt(2) - 1), a > b * (math.sqrt(2) + 1)

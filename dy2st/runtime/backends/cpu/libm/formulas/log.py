@@ -16,8 +16,14 @@ from dy2st.runtime.backends.cpu.libm.core.coefficients import (
     LOG_F32,
     LOG_RATIO_F64,
 )
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
-from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN, form, split_at_root_half, whole_to_float
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
+from dy2st.runtime.backends.cpu.libm.core.float_bits import (
+    INFINITY,
+    NAN,
+    float_format,
+    split_at_root_half,
+    whole_to_float,
+)
 from dy2st.runtime.backends.cpu.libm.core.registry import formula
 
 _LOG_2 = {"f32": LOG_2_F32, "f64": LOG_2_F64}
@@ -28,7 +34,7 @@ _UNIT = 10**37
 
 
 @formula
-def log(e: Emitter, x: Lanes) -> Lanes:
+def log(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the natural logarithm."""
     f, n = _split(e, x)
     head, tail = _LOG_2[x.kind]
@@ -36,21 +42,21 @@ def log(e: Emitter, x: Lanes) -> Lanes:
 
 
 @formula
-def log2(e: Emitter, x: Lanes) -> Lanes:
+def log2(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the logarithm to base 2; whole for powers of two."""
     return _to_base(e, x, _LOG2_E, 1.0, 0.0)
 
 
 @formula
-def log10(e: Emitter, x: Lanes) -> Lanes:
+def log10(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the logarithm to base 10."""
     return _to_base(e, x, _LOG10_E, *{"f32": LOG10_2_F32, "f64": LOG10_2_F64}[x.kind])
 
 
 @formula
-def log1p(e: Emitter, x: Lanes) -> Lanes:
-    """Write log(1 + x), with the sign of x: 1 + x = m 2**n, and m - 1 = 2**-n x + (2**-n - 1) loses nothing."""
-    form_ = form(x.kind)
+def log1p(e: FormulaEmitter, x: VectorValue) -> VectorValue:
+    """Side-effect log(1 + x), with the sign of x: 1 + x = m 2**n, and m - 1 = 2**-n x + (2**-n - 1) loses nothing."""
+    form_ = float_format(x.kind)
     u = x + 1.0
     m, n = split_at_root_half(e, u)
     inverse = e.floats((form_.bias - n) << form_.mantissa_bits)
@@ -62,8 +68,8 @@ def log1p(e: Emitter, x: Lanes) -> Lanes:
     return e.copysign(_edges(e, u, total), x)
 
 
-def log1p_rest(e: Emitter, f: Lanes) -> Lanes:
-    """Write log(1 + f) - f for sqrt(1/2) <= 1 + f < sqrt(2)."""
+def log1p_rest(e: FormulaEmitter, f: VectorValue) -> VectorValue:
+    """Side-effect log(1 + f) - f for sqrt(1/2) <= 1 + f < sqrt(2)."""
     square = f * f
     if f.kind == "f32":
         return e.fma(f * square, e.polynomial(f, LOG_F32), square * -0.5)
@@ -73,17 +79,17 @@ def log1p_rest(e: Emitter, f: Lanes) -> Lanes:
     return e.fma(s, e.fma(z, e.polynomial(z, LOG_RATIO_F64), half), -half)
 
 
-def _split(e: Emitter, x: Lanes) -> tuple[Lanes, Lanes]:
+def _split(e: FormulaEmitter, x: VectorValue) -> tuple[VectorValue, VectorValue]:
     """Write the f and n (floats) of x = (1 + f) 2**n, subnormal numbers included."""
-    f = form(x.kind)
+    f = float_format(x.kind)
     tiny = x < f.smallest_normal
     m, n = split_at_root_half(e, e.select(tiny, x * 2.0**f.precision, x))
     count = whole_to_float(e, n)
     return m - 1.0, e.select(tiny, count - float(f.precision), count)
 
 
-def _to_base(e: Emitter, x: Lanes, scale: int, head: float, tail: float) -> Lanes:
-    """Write log(x) scale / _UNIT = n (head + tail) + log(m) scale / _UNIT; f times that goes in two parts."""
+def _to_base(e: FormulaEmitter, x: VectorValue, scale: int, head: float, tail: float) -> VectorValue:
+    """Side-effect log(x) scale / _UNIT = n (head + tail) + log(m) scale / _UNIT; f times that goes in two parts."""
     f, n = _split(e, x)
     kind = x.kind
     mask = {"f32": -0x1000, "f64": -0x8000000}[kind]
@@ -106,7 +112,7 @@ def _leading(number: float, bits: int) -> float:
     return math.ldexp(math.floor(mantissa * 2.0**bits), exponent - bits)
 
 
-def _edges(e: Emitter, x: Lanes, result: Lanes) -> Lanes:
+def _edges(e: FormulaEmitter, x: VectorValue, result: VectorValue) -> VectorValue:
     """Write the result with -inf at 0, NaN below, and infinity and NaN as they are."""
     result = e.select(x < INFINITY, result, x)
     result = e.select(x > 0.0, result, NAN)

@@ -14,18 +14,18 @@ from dy2st.runtime.backends.cpu.libm.core.coefficients import (
     POW_WIDE_LOG2_F64,
 )
 from dy2st.runtime.backends.cpu.libm.core.double_double import (
-    TwoParts,
+    DoubleDouble,
     constant,
     exact_product,
     exact_sum,
     fast_sum,
     product,
 )
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.libm.core.float_bits import (
     INFINITY,
     NAN,
-    form,
+    float_format,
     is_whole,
     rounded_whole,
     split_at_root_half,
@@ -39,7 +39,7 @@ _LOG_2 = 0.6931471805599453
 
 
 @formula
-def pow(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
+def pow(e: FormulaEmitter, x: VectorValue, y: VectorValue) -> VectorValue:
     """Write x**y with the special values of IEEE 754 and C."""
     a = e.abs(x)
     size = _pow_in_f64(e, a, y) if x.kind == "f32" else _pow_in_two_parts(e, a, y)
@@ -53,13 +53,13 @@ def pow(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
 
 
 @formula
-def rsqrt(e: Emitter, x: Lanes) -> Lanes:
+def rsqrt(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write 1 / sqrt(x)."""
     return 1.0 / e.sqrt(x)
 
 
 @formula
-def hypot(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
+def hypot(e: FormulaEmitter, x: VectorValue, y: VectorValue) -> VectorValue:
     """Write sqrt(x**2 + y**2), of numbers scaled so that no square overflows or vanishes; the squares in two parts."""
     a, b = e.abs(x), e.abs(y)
     infinite = a.equals(INFINITY) | b.equals(INFINITY)
@@ -78,7 +78,7 @@ def hypot(e: Emitter, x: Lanes, y: Lanes) -> Lanes:
     return e.select(infinite, INFINITY, (root + rest) / scale)
 
 
-def _pow_in_f64(e: Emitter, a: Lanes, y: Lanes) -> Lanes:
+def _pow_in_f64(e: FormulaEmitter, a: VectorValue, y: VectorValue) -> VectorValue:
     """Write a**y for float32 a >= 0 by float64."""
     a, y = e.convert(a, "f64"), e.convert(y, "f64")
     m, n = split_at_root_half(e, a)
@@ -89,9 +89,9 @@ def _pow_in_f64(e: Emitter, a: Lanes, y: Lanes) -> Lanes:
     return e.convert(e.polynomial(t - whole, POW_WIDE_EXP2_F64) * power_of_two(e, n), "f32")
 
 
-def _pow_in_two_parts(e: Emitter, a: Lanes, y: Lanes) -> Lanes:
+def _pow_in_two_parts(e: FormulaEmitter, a: VectorValue, y: VectorValue) -> VectorValue:
     """Write a**y for float64 a >= 0."""
-    f = form(a.kind)
+    f = float_format(a.kind)
     tiny = a < f.smallest_normal
     m, n = split_at_root_half(e, e.select(tiny, a * 2.0**f.precision, a))
     count = whole_to_float(e, n)
@@ -105,23 +105,23 @@ def _pow_in_two_parts(e: Emitter, a: Lanes, y: Lanes) -> Lanes:
     return scaled(e, excess(e, ((t - whole) + low) * _LOG_2) + 1.0, n, whole)
 
 
-def _log_edges(e: Emitter, a: Lanes, log: Lanes) -> Lanes:
-    """Write log(a) with -inf at 0, and infinity and NaN as they are."""
+def _log_edges(e: FormulaEmitter, a: VectorValue, log: VectorValue) -> VectorValue:
+    """Side-effect log(a) with -inf at 0, and infinity and NaN as they are."""
     return e.select(a.equals(0.0), -INFINITY, e.select(a < INFINITY, log, a))
 
 
-def _log2_in_two_parts(e: Emitter, m: Lanes, n: Lanes) -> TwoParts:
+def _log2_in_two_parts(e: FormulaEmitter, m: VectorValue, n: VectorValue) -> DoubleDouble:
     """Write n + log2(m) for sqrt(1/2) <= m < sqrt(2)."""
     above, below = m - 1.0, exact_sum(m, e.constant(m.kind, 1.0))
     inverse = 1.0 / below.head
     s_head = above * inverse
     back = exact_product(e, s_head, below.head)
-    s = TwoParts(s_head, (((above - back.head) - back.tail) - s_head * below.tail) * inverse)
+    s = DoubleDouble(s_head, (((above - back.head) - back.tail) - s_head * below.tail) * inverse)
     z = product(e, s, s)
     third = product(e, z, constant(e, m.kind, POW_THIRD))
     rest = e.fma(z.head * z.head, e.polynomial(z.head, POW_TAIL_F64), third.tail)
     factor = fast_sum(e.constant(m.kind, 1.0), third.head)
-    factor = TwoParts(factor.head, factor.tail + rest)
+    factor = DoubleDouble(factor.head, factor.tail + rest)
     logarithm = product(e, product(e, s, factor), constant(e, m.kind, POW_SCALE))
     total = fast_sum(n, logarithm.head)
     return fast_sum(total.head, total.tail + logarithm.tail)

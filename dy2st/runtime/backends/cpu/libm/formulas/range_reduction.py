@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dy2st.runtime.backends.cpu.libm.core.coefficients import HALF_PI_REDUCTION, TWO_OVER_PI
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.libm.core.float_bits import rounded_whole
 from dy2st.runtime.backends.cpu.libm.core.scalar_loop import each_lane
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
@@ -21,15 +21,15 @@ from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition
 _NEAR = {"f32": 2.0**17, "f64": 2.0**20}
 
 
-class Reduced(NamedTuple):
+class ReducedArgument(NamedTuple):
     """x = n pi / 2 + r + rest; only the two last bits of n (integers) count; float32 and double-double need none."""
 
-    n: Lanes
-    r: Lanes
-    rest: Lanes | None
+    n: VectorValue
+    r: VectorValue
+    rest: VectorValue | None
 
 
-def reduced(e: Emitter, x: Lanes) -> Reduced:
+def range_reduced(e: FormulaEmitter, x: VectorValue) -> ReducedArgument:
     """Write x modulo pi / 2."""
     whole, n = rounded_whole(e, x * (2 / math.pi))
     far = e.compare("lt", _NEAR[x.kind], e.abs(x))
@@ -39,17 +39,17 @@ def reduced(e: Emitter, x: Lanes) -> Reduced:
         wide, count = e.convert(x, "f64"), e.convert(whole, "f64")
         r = e.convert(e.fma(count, -(second + third), e.fma(count, -first, wide)), "f32")
         n, r = e.where_rare(far, [n, r], lambda near: _far_f32(e, x, far, near))
-        return Reduced(n, r, None)
+        return ReducedArgument(n, r, None)
     high = e.fma(whole, -first, x)
     r = e.fma(whole, -second, high)
     rest = e.fma(whole, -third, e.fma(whole, -second, high - r))
     total = r + rest
     rest = (r - total) + rest
     n, r, rest = e.where_rare(far, [n, total, rest], lambda near: _far_f64(e, x, far, near))
-    return Reduced(n, r + rest, None) if e.in_two_parts else Reduced(n, r, rest)
+    return ReducedArgument(n, r + rest, None) if e.in_two_parts else ReducedArgument(n, r, rest)
 
 
-def _far_f32(e: Emitter, x: Lanes, far: Lanes, near: Sequence[Lanes]) -> list[Lanes]:
+def _far_f32(e: FormulaEmitter, x: VectorValue, far: VectorValue, near: Sequence[VectorValue]) -> list[VectorValue]:
     n, r = near
     wide = e.convert(x, "f64")
     n_far, r_far = (each_lane(e, part, wide) for part in (_N, _R))
@@ -57,7 +57,7 @@ def _far_f32(e: Emitter, x: Lanes, far: Lanes, near: Sequence[Lanes]) -> list[La
     return [e.select(far, count, n), e.select(far, e.convert(r_far, "f32"), r)]
 
 
-def _far_f64(e: Emitter, x: Lanes, far: Lanes, near: Sequence[Lanes]) -> list[Lanes]:
+def _far_f64(e: FormulaEmitter, x: VectorValue, far: VectorValue, near: Sequence[VectorValue]) -> list[VectorValue]:
     n, r, rest = near
     n_far, r_far, rest_far = (each_lane(e, part, x) for part in (_N, _R, _REST))
     count = rounded_whole(e, n_far)[1]

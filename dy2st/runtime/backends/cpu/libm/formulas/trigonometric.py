@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from dy2st.runtime.backends.cpu.libm.core.coefficients import COS_F32, COS_F64, SIN_F32, SIN_F64
-from dy2st.runtime.backends.cpu.libm.core.emitter import Emitter, Lanes
+from dy2st.runtime.backends.cpu.libm.core.emitter import FormulaEmitter, VectorValue
 from dy2st.runtime.backends.cpu.libm.core.float_bits import INFINITY, NAN
 from dy2st.runtime.backends.cpu.libm.core.registry import formula
-from dy2st.runtime.backends.cpu.libm.formulas.range_reduction import Reduced, reduced
+from dy2st.runtime.backends.cpu.libm.formulas.range_reduction import ReducedArgument, range_reduced
 
 _SIN = {"f32": SIN_F32, "f64": SIN_F64}
 _COS = {"f32": COS_F32, "f64": COS_F64}
 
 
 @formula
-def sin(e: Emitter, x: Lanes) -> Lanes:
+def sin(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the sine."""
-    place = reduced(e, x)
+    place = range_reduced(e, x)
     result = _quadrant(e, place, place.n)
     result = e.select(x.equals(0.0), x, result)
     return e.select(e.abs(x) < INFINITY, result, NAN)
 
 
 @formula
-def cos(e: Emitter, x: Lanes) -> Lanes:
+def cos(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the cosine: the sine one quadrant on."""
-    place = reduced(e, x)
+    place = range_reduced(e, x)
     return e.select(e.abs(x) < INFINITY, _quadrant(e, place, place.n + 1), NAN)
 
 
 @formula
-def tan(e: Emitter, x: Lanes) -> Lanes:
+def tan(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     """Write the tangent."""
-    place = reduced(e, x)
+    place = range_reduced(e, x)
     sine, cosine = _sine(e, place), _cosine(e, place)
     odd = e.compare("ne", place.n & 1, 0)
     ratio = e.select(odd, -cosine, sine) / e.select(odd, sine, cosine)
@@ -39,13 +39,13 @@ def tan(e: Emitter, x: Lanes) -> Lanes:
     return e.select(e.abs(x) < INFINITY, ratio, NAN)
 
 
-def _quadrant(e: Emitter, place: Reduced, n: Lanes) -> Lanes:
+def _quadrant(e: FormulaEmitter, place: ReducedArgument, n: VectorValue) -> VectorValue:
     """Write the sine of r + n pi / 2."""
     value = e.select(e.compare("ne", n & 1, 0), _cosine(e, place), _sine(e, place))
     return e.select(e.compare("ne", n & 2, 0), -value, value)
 
 
-def _sine(e: Emitter, place: Reduced) -> Lanes:
+def _sine(e: FormulaEmitter, place: ReducedArgument) -> VectorValue:
     r, z = place.r, place.r * place.r
     cube = r * z
     if place.rest is None:
@@ -53,7 +53,7 @@ def _sine(e: Emitter, place: Reduced) -> Lanes:
     return r + e.fma(cube, e.polynomial(z, _SIN[r.kind]), place.rest)
 
 
-def _cosine(e: Emitter, place: Reduced) -> Lanes:
+def _cosine(e: FormulaEmitter, place: ReducedArgument) -> VectorValue:
     r, z = place.r, place.r * place.r
     half = z * 0.5
     first = 1.0 - half

@@ -1,4 +1,6 @@
-"""Slots of the cotangents of lists, which the backward pass of a loop reads, sets, adds to and clears once a turn."""
+"""Slots of the cotangents of lists, which the backward pass of a loop reads, sets, adds to and clears once an
+iteration.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Sequence
 from dy2st.ir.program import Operation
 from dy2st.ir.types import ListType, Type, VariantType, is_optional
 from dy2st.runtime.backends.cpu.allocator.list_functions import LENGTH, list_function
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import plus
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, zeros
 from dy2st.runtime.backends.cpu.ops.containers.lists import checked, length, list_type, may_be, row, with_room
@@ -17,12 +19,12 @@ from dy2st.runtime.backends.cpu.ops.registry import rule
 Made = Sequence[Components]
 
 
-def _is_inside(w: Writer, block: str, at: str) -> str:
+def _is_inside(w: FunctionEmitter, block: str, at: str) -> str:
     return w.f.value(f"icmp ult i64 {at}, {length(w, block)}")
 
 
 @rule("list_take")
-def take(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def take(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a read of one slot; unset where there is none."""
     (block,), (at,) = operands
     t = list_type(operation.operands[0].type)
@@ -36,7 +38,7 @@ def take(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("list_clear")
-def clear(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def clear(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the list with one slot unset; in place where nobody else holds the list."""
     items, at = operation.operands[0], operands[1][0]
     t = list_type(items.type)
@@ -52,7 +54,7 @@ def clear(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("list_put")
-def put(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def put(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the list with one slot set; in place where nobody else holds the list."""
     item = operation.operands[2]
     t = list_type(operation.operands[0].type)
@@ -71,7 +73,7 @@ def put(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("list_accumulate")
-def accumulate(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def accumulate(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the list with an item added to one slot; in place where nobody else holds the list."""
     item = operation.operands[2].type
     t = list_type(operation.operands[0].type)
@@ -91,7 +93,7 @@ def accumulate(w: Writer, operation: Operation, operands: list[Components]) -> M
 
 
 def _fits(t: ListType, item: Type) -> bool:
-    """Say whether slots are optionals and an item is one of them, or what they may hold."""
+    """Return whether slots are optionals and an item is one of them, or what they may hold."""
     return is_optional(t.element) and (is_optional(item) or not isinstance(item, VariantType))
 
 
@@ -100,7 +102,7 @@ def _set(t: Type, components: Components) -> Components:
     return components if is_optional(t) else ("1", *components)
 
 
-def _slot(w: Writer, operation: Operation, operands: list[Components], t: ListType) -> tuple[str, str]:
+def _slot(w: FunctionEmitter, operation: Operation, operands: list[Components], t: ListType) -> tuple[str, str]:
     """Write a list that is held once and has this slot, made as long as needed; return its block and the slot."""
     f, (items,), (at,) = w.f, operands[0], operands[1]
     w.owned(operation.operands[0], operands[0])

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dy2st.ir.program import Operation
 from dy2st.ir.types import ListType
 from dy2st.runtime.backends.cpu.allocator.list_functions import LENGTH, list_function, row_bytes
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, most, plus
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, zeros
 from dy2st.runtime.backends.cpu.ops.containers.lists import (
@@ -26,7 +26,7 @@ from dy2st.runtime.backends.cpu.ops.registry import rule
 Made = Sequence[Components]
 
 
-def copy_elements(w: Writer, t: ListType, source: str, first: str, target: str, at: str, count: str) -> None:
+def copy_elements(w: FunctionEmitter, t: ListType, source: str, first: str, target: str, at: str, count: str) -> None:
     """Write `count` elements of one list, from number `first`, into another one; both hold them then."""
     with w.f.loop(count) as i:
         components = w.read(row(w, source, plus(w.f, first, i), t), t.element)
@@ -34,14 +34,14 @@ def copy_elements(w: Writer, t: ListType, source: str, first: str, target: str, 
         w.write(row(w, target, plus(w.f, at, i), t), [t.element], [components])
 
 
-def _fill(w: Writer, t: ListType, block: str, first: str, last: str) -> None:
+def _fill(w: FunctionEmitter, t: ListType, block: str, first: str, last: str) -> None:
     """Write that the slots from number `first` to before `last` are unset."""
     with w.f.loop(most(w.f, minus(w.f, last, first), 0)) as i:
         w.write(row(w, block, plus(w.f, first, i), t), [t.element], [zeros(t.element)])
 
 
 @rule("list_extend")
-def extend(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def extend(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the elements of another list behind those of one; in place where nobody else holds it."""
     f, t = w.f, list_type(operation.results[0].type)
     (items,), (more,) = operands
@@ -58,7 +58,7 @@ def extend(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("list_insert")
-def insert(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def insert(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write one more element before another one; in place where nobody else holds the list."""
     t = list_type(operation.results[0].type)
     at = operands[1][0]
@@ -73,7 +73,7 @@ def insert(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, compare(w.f, "ule", at, length(w, operands[0][0])), fast)
 
 
-def _put(w: Writer, t: ListType, block: str, at: str, item: Components) -> None:
+def _put(w: FunctionEmitter, t: ListType, block: str, at: str, item: Components) -> None:
     """Write an element before another one of a list that is held once and has room for it."""
     f, place, count = w.f, row(w, block, at, t), length(w, block)
     size = f.value(f"mul i64 {minus(f, count, at)}, {row_bytes(t)}")
@@ -84,7 +84,7 @@ def _put(w: Writer, t: ListType, block: str, at: str, item: Components) -> None:
 
 
 @rule("list_spread")
-def spread(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def spread(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write an unset slot before another one; nothing where there is no other one."""
     f, t = w.f, list_type(operation.results[0].type)
     (slots,), (at,) = operands
@@ -99,7 +99,7 @@ def spread(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("list_remove")
-def remove(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def remove(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the slots without one; all of them where there is no such one."""
     f, t = w.f, list_type(operation.results[0].type)
     at = operands[1][0]
@@ -112,13 +112,13 @@ def remove(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("list_bounds")
-def bounds(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def bounds(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write where a slice begins and ends, counted from the front."""
     first, last = (_inside(w.f, bound, length(w, operands[0][0])) for (bound,) in operands[1:])
     return [(first,), (most(w.f, first, last),)]
 
 
-def _inside(f: Function, bound: str, n: str) -> str:
+def _inside(f: LLVMFunction, bound: str, n: str) -> str:
     """Write a bound of a slice of n elements, counted from the front."""
     from_front = least(f, bound, n)
     from_end = most(f, plus(f, bound, n), 0)
@@ -126,7 +126,7 @@ def _inside(f: Function, bound: str, n: str) -> str:
 
 
 @rule("list_part", "slots_part")
-def part(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def part(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the elements of a slice; a list of slots may be shorter than its bounds."""
     f, t = w.f, list_type(operation.results[0].type)
     source = operands[0][0]
@@ -138,7 +138,7 @@ def part(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("list_reverse")
-def reverse(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def reverse(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the elements in the other order; in place where nobody else holds the list."""
     f, t = w.f, list_type(operation.results[0].type)
     w.owned(operation.operands[0], operands[0])
@@ -148,7 +148,7 @@ def reverse(w: Writer, operation: Operation, operands: list[Components]) -> Made
     return [(block,)]
 
 
-def _turn(w: Writer, t: ListType, block: str) -> None:
+def _turn(w: FunctionEmitter, t: ListType, block: str) -> None:
     """Write that the elements of a list that is held once change places."""
     f, count = w.f, length(w, block)
     with f.loop(f.value(f"lshr i64 {count}, 1")) as i:
@@ -159,7 +159,7 @@ def _turn(w: Writer, t: ListType, block: str) -> None:
 
 
 @rule("slots_reverse")
-def reverse_slots(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def reverse_slots(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write n slots in the other order."""
     t = list_type(operation.results[0].type)
 
@@ -172,7 +172,7 @@ def reverse_slots(w: Writer, operation: Operation, operands: list[Components]) -
 
 
 @rule("slots_extend")
-def extend_slots(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def extend_slots(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write n slots and then those of another list."""
     t = list_type(operation.results[0].type)
     (slots,), (n,), (more,) = operands
@@ -186,7 +186,7 @@ def extend_slots(w: Writer, operation: Operation, operands: list[Components]) ->
     return w.guarded(operation, operands, may_be(w, n), fast)
 
 
-def _long(w: Writer, t: ListType, slots: str, n: str, more: str) -> str:
+def _long(w: FunctionEmitter, t: ListType, slots: str, n: str, more: str) -> str:
     """Write a list of n slots, unset where there are none, with room for more; return its block."""
     f = w.f
     block, there = made_list(w, t, plus(f, n, more)), least(f, n, length(w, slots))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dy2st.dtypes import int64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, TensorType, VariantType
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, minus, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
     Components,
@@ -29,7 +29,7 @@ Made = Sequence[Components]
 
 # ---- one tensor of many ----------------------------------------------------------------------------------------------
 @rule("list_stack", "list_concat")
-def join(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def join(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the elements side by side or end to end; `eval` says that extents differ, or that there is no element."""
     t, (block,), f = list_type(operation.operands[0].type), operands[0], w.f
     element = t.element
@@ -68,7 +68,7 @@ def _extents(t: TensorType, components: Components) -> list[str]:
     return [str(e) if isinstance(e, int) else c for e, c in zip(t.shape, components[2:], strict=True)]
 
 
-def _common_extents(w: Writer, t: ListType, block: str, axis: int | None) -> tuple[list[str], str, str]:
+def _common_extents(w: FunctionEmitter, t: ListType, block: str, axis: int | None) -> tuple[list[str], str, str]:
     """Write a look at all elements; return slots of their extents and of the sum along `axis`, and whether they fit."""
     f, element = w.f, t.element
     assert isinstance(element, TensorType)
@@ -91,7 +91,7 @@ def _common_extents(w: Writer, t: ListType, block: str, axis: int | None) -> tup
     return shape, total, f.load("i1", fits)
 
 
-def _of_numbers(w: Writer, element: TensorType, t: ListType, block: str, count: str) -> Components:
+def _of_numbers(w: FunctionEmitter, element: TensorType, t: ListType, block: str, count: str) -> Components:
     f, dtype = w.f, element.dtype
     made = allocate(w, dtype, [count])
     with f.loop(count, hint="join") as i:
@@ -101,7 +101,7 @@ def _of_numbers(w: Writer, element: TensorType, t: ListType, block: str, count: 
 
 
 @rule("list_extents")
-def extents_along(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def extents_along(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the extent of each element along an axis into a vector."""
     f, (block,), t = w.f, operands[0], list_type(operation.operands[0].type)
     element = t.element
@@ -116,7 +116,7 @@ def extents_along(w: Writer, operation: Operation, operands: list[Components]) -
 
 # ---- slots of one tensor ---------------------------------------------------------------------------------------------
 @rule("list_unstack")
-def unstack(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def unstack(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the slices along the first axis into the slots of a list, as views."""
     f, value = w.f, operation.operands[0]
     if not is_memory(value):
@@ -131,7 +131,7 @@ def unstack(w: Writer, operation: Operation, operands: list[Components]) -> Made
 
 
 @rule("list_split")
-def split(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def split(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the parts along the first axis into the slots of a list, as views.
 
     Along other axes `eval` copies them; it also says which part is not there.
@@ -165,7 +165,7 @@ def split(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, f.load("i1", fits), fast)
 
 
-def _slots(w: Writer, operation: Operation, source: Components, count: str,
+def _slots(w: FunctionEmitter, operation: Operation, source: Components, count: str,
            part: Callable[[str], tuple[str, list[str]]]) -> Components:  # fmt: skip
     """Write a list of optionals that hold parts of a tensor: what `part` gives is where one begins, and its extents."""
     f, t, value = w.f, list_type(operation.results[0].type), operation.operands[0]
@@ -178,7 +178,9 @@ def _slots(w: Writer, operation: Operation, source: Components, count: str,
     return (block,)
 
 
-def _held(w: Writer, slot: VariantType, value: Value, source: Components, data: str, shape: list[str]) -> Components:
+def _held(
+    w: FunctionEmitter, slot: VariantType, value: Value, source: Components, data: str, shape: list[str]
+) -> Components:
     """Return the components of an optional that holds a part of a tensor."""
     if not shape:
         part: Components = (load_element(w.f, tensor_type(value).dtype, data),)

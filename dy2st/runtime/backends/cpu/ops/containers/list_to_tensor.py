@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import ListType, ScalarType, TensorType, VariantType
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import clear, copy
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, alternative, in_register, is_native
@@ -17,19 +17,19 @@ from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, extents, product
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
 from dy2st.runtime.backends.cpu.vector_ops.load_store import store_element
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 
 
 @contextmanager
-def _each(w: Writer, block: str, t: ListType) -> Iterator[tuple[str, Components]]:
+def _each(w: FunctionEmitter, block: str, t: ListType) -> Iterator[tuple[str, Components]]:
     """Write a loop over the elements of a list; gives the number and the components of each."""
     with w.f.loop(length(w, block), hint="item") as i:
         yield i, w.read(row(w, block, i, t), t.element)
 
 
-def _all(w: Writer, block: str, t: ListType, condition: Callable[[Components], str]) -> str:
+def _all(w: FunctionEmitter, block: str, t: ListType, condition: Callable[[Components], str]) -> str:
     """Write whether a condition holds for all elements."""
     f = w.f
     so_far = f.slot("i1")
@@ -39,7 +39,7 @@ def _all(w: Writer, block: str, t: ListType, condition: Callable[[Components], s
     return f.load("i1", so_far)
 
 
-def _put(w: Writer, t: TensorType, item: Components, to: str, size: str) -> None:
+def _put(w: FunctionEmitter, t: TensorType, item: Components, to: str, size: str) -> None:
     """Write an element of a list, of so many bytes, to an address."""
     if in_register(t):
         store_element(w.f, t.dtype, item[0], to)
@@ -47,12 +47,12 @@ def _put(w: Writer, t: TensorType, item: Components, to: str, size: str) -> None
         copy(w, to, item[1], size)
 
 
-def _same(w: Writer, some: Sequence[str], others: Sequence[str]) -> str:
+def _same(w: FunctionEmitter, some: Sequence[str], others: Sequence[str]) -> str:
     return all_of(w.f, "true", *(compare(w.f, "eq", a, b) for a, b in zip(some, others, strict=True)))
 
 
 @rule("list_popped")
-def popped(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def popped(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a place counted from the front of the list before an element was taken."""
     f, at = w.f, operands[1][0]
     front = plus(f, at, length(w, operands[0][0]), 1)
@@ -60,7 +60,7 @@ def popped(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("list_to_tensor")
-def vector(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def vector(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write numbers as a vector; `eval` says which has no place in its dtype."""
     f, t, dtype, block = w.f, list_type(operation.operands[0].type), operation.attributes["dtype"], operands[0][0]
     if not isinstance(t.element, ScalarType) or not is_native(dtype):
@@ -73,14 +73,14 @@ def vector(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     def fast() -> Made:
         made = allocate(w, dtype, [length(w, block)])
         with _each(w, block, t) as (i, item):
-            number = converted(Lanes(f, w.module, 1), item[0], source, dtype)
+            number = converted(VectorType(f, w.module, 1), item[0], source, dtype)
             store_element(f, dtype, number, f.offset(made[1], times(f, i, dtype.itemsize)))
         return [made]
 
     return w.guarded(operation, operands, fine, fast)
 
 
-def _fits(w: Writer, number: str, source: DType, dtype: DType) -> str:
+def _fits(w: FunctionEmitter, number: str, source: DType, dtype: DType) -> str:
     """Write whether a number of Python has a place in an integer dtype."""
     if source is float64:
         limit = 2**31  # smaller ones fit everywhere that they have to
@@ -102,7 +102,7 @@ def _slot(t: ListType) -> TensorType | None:
 
 
 @rule("list_stack_tangent")
-def stack_slots(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def stack_slots(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write zeros, and the slots that are set at their places."""
     f, t, like = w.f, list_type(operation.operands[0].type), operation.operands[1]
     held, block = _slot(t), operands[0][0]

@@ -9,7 +9,7 @@ from dy2st.ir.types import ListType, Type
 from dy2st.ops.control.list_cotangents import MOST_SLOTS
 from dy2st.runtime.backends.cpu.allocator.list_functions import CAPACITY, LENGTH, STORAGE, list_function, row_bytes
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
 from dy2st.runtime.backends.cpu.emitter.outlined_helpers import room
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, as_part
@@ -25,30 +25,30 @@ def list_type(t: Type) -> ListType:
     return ListType(as_part(t.element))
 
 
-def length(w: Writer, block: str) -> str:
+def length(w: FunctionEmitter, block: str) -> str:
     """Write the number of elements."""
     return w.f.load("i64", w.f.offset(block, LENGTH))
 
 
-def row(w: Writer, block: str, at: str, t: ListType) -> str:
+def row(w: FunctionEmitter, block: str, at: str, t: ListType) -> str:
     """Write the address of an element."""
     storage = w.f.load("ptr", w.f.offset(block, STORAGE))
     return w.f.offset(w.f.offset(storage, HEAD), w.f.value(f"mul i64 {at}, {row_bytes(t)}"))
 
 
-def may_be(w: Writer, number: str) -> str:
+def may_be(w: FunctionEmitter, number: str) -> str:
     """Write whether a list may have a slot of this number, or so many of them; `eval` says that it may not."""
     return compare(w.f, "ult", number, MOST_SLOTS)
 
 
-def checked(w: Writer, block: str) -> str:
+def checked(w: FunctionEmitter, block: str) -> str:
     """Return a block, after writing that the interpreter takes over where there was no memory for it."""
     w.demand(w.f.value(f"icmp ne ptr {block}, null"))
     return block
 
 
 @rule("list_new")
-def new(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def new(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a list of the operands."""
     t = list_type(operation.results[0].type)
     block = made_list(w, t, str(len(operands)))
@@ -58,7 +58,7 @@ def new(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return [(block,)]
 
 
-def made_list(w: Writer, t: ListType, count: str) -> str:
+def made_list(w: FunctionEmitter, t: ListType, count: str) -> str:
     """Write a list of so many elements, which are not set; return its block."""
     f = w.f
     block = checked(w, f.call("ptr", "@dy2st.allocate", "ptr %context", "i64 24"))
@@ -71,12 +71,12 @@ def made_list(w: Writer, t: ListType, count: str) -> str:
 
 
 @rule("list_len")
-def count(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def count(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the number of elements."""
     return [(length(w, operands[0][0]),)]
 
 
-def with_room(w: Writer, block: str, t: ListType) -> str:
+def with_room(w: FunctionEmitter, block: str, t: ListType) -> str:
     """Write the address of a list that is held once and has room for one element more: mostly the list itself."""
     f, slot = w.f, w.f.slot("ptr")
     f.store("ptr", block, slot)
@@ -89,7 +89,7 @@ def with_room(w: Writer, block: str, t: ListType) -> str:
 
 
 @rule("list_append")
-def append(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def append(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write one more element; in place where nobody else holds the list."""
     f, t = w.f, list_type(operation.results[0].type)
     items, item = operation.operands
@@ -102,7 +102,7 @@ def append(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return [(block,)]
 
 
-def _place(w: Writer, block: str, number: str) -> tuple[str, str]:
+def _place(w: FunctionEmitter, block: str, number: str) -> tuple[str, str]:
     """Return the place of an element that may be counted from the end, and whether there is one."""
     f, n = w.f, length(w, block)
     behind = f.value(f"icmp slt i64 {number}, 0")
@@ -111,14 +111,14 @@ def _place(w: Writer, block: str, number: str) -> tuple[str, str]:
 
 
 @rule("list_index")
-def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def index(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a place counted from the front; `eval` says that there is none."""
     at, inside = _place(w, operands[0][0], operands[1][0])
     return w.guarded(operation, operands, inside, lambda: [(at,)])
 
 
 @rule("list_get")
-def get(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def get(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a read of one element; `eval` says that there is none."""
     t = list_type(operation.operands[0].type)
     at, inside = _place(w, operands[0][0], operands[1][0])
@@ -132,7 +132,7 @@ def get(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("list_pop")
-def pop(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def pop(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the list without one element, and that element; `eval` says that there is none."""
     f, items = w.f, operation.operands[0]
     t = list_type(items.type)
@@ -148,7 +148,7 @@ def pop(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, inside, fast)
 
 
-def taken_out(w: Writer, t: ListType, block: str, at: str) -> Components:
+def taken_out(w: FunctionEmitter, t: ListType, block: str, at: str) -> Components:
     """Write a list that is held once without one element; return that element, which the caller holds."""
     f, place = w.f, row(w, block, at, t)
     components = w.read(place, t.element)
@@ -161,7 +161,7 @@ def taken_out(w: Writer, t: ListType, block: str, at: str) -> Components:
 
 
 @rule("list_set")
-def put(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def put(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the list with another element at one place; `eval` says that there is none."""
     f = w.f
     items, item = operation.operands[0], _item(operation)

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, TensorType, Type, is_optional, payload
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, most
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, as_part, in_register, is_native
 from dy2st.runtime.backends.cpu.ops.containers.list_slicing import copy_elements
 from dy2st.runtime.backends.cpu.ops.containers.lists import length, list_type, made_list, row
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.vector_ops.reductions import combined
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 
 
 @rule("optional_add")
-def add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def add(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the sum of what is there of two tensors or lists; `eval` adds tuples."""
     types: list[Type] = [v.type for v in operation.operands]
     inner = as_part(payload(types[0]))
@@ -57,7 +57,7 @@ def add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 def _are_alike(a: Type, b: Type) -> bool:
-    """Say whether two types are one, or those of tensors of which only a run tells that they are equally long."""
+    """Return whether two types are one, or those of tensors of which only a run tells that they are equally long."""
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         return a.dtype is b.dtype and a.rank == b.rank
     return a == b
@@ -71,7 +71,7 @@ def sum_of(operation: Operation, a: Type, b: Type) -> Operation:
     return made
 
 
-def _lists(w: Writer, operation: Operation, t: Type, parts: Sequence[Components]) -> Components:
+def _lists(w: FunctionEmitter, operation: Operation, t: Type, parts: Sequence[Components]) -> Components:
     """Write the sums of the slots of two lists, of which one may be longer."""
     t, f = list_type(t), w.f
     (a,), (b,) = parts
@@ -87,16 +87,16 @@ def _lists(w: Writer, operation: Operation, t: Type, parts: Sequence[Components]
     return (block,)
 
 
-def total(w: Writer, operation: Operation, t: TensorType, parts: Sequence[Components]) -> Components:
+def total(w: FunctionEmitter, operation: Operation, t: TensorType, parts: Sequence[Components]) -> Components:
     """Write the sum of two tensors of one type."""
     if in_register(t):
-        return (combined(Lanes(w.f, w.module, 1), "add", t.dtype, parts[0][0], parts[1][0]),)
+        return (combined(VectorType(w.f, w.module, 1), "add", t.dtype, parts[0][0], parts[1][0]),)
     left, right = Value(t, operation.results[0].block), Value(t, operation.results[0].block)
     plus = Operation(lookup("add"), [left, right], {}, [], operation.location)
     made = Value(t, left.block, plus)
     plus.results.append(made)
     every = tuple(range(tensor_type(left).rank))
-    group = Group(
+    group = FusedGroup(
         t.shape, None, [plus], {left: every, right: every, made: every}, operands=[left, right], results=[made]
     )
     (result,) = w.unit.group_rule(w, group, list(parts))

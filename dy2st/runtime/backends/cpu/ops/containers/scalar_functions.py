@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import float64
 from dy2st.ir.program import Operation
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, any_of, compare
 from dy2st.runtime.backends.cpu.llvm_ir.literals import double
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components
 from dy2st.runtime.backends.cpu.ops.containers.scalars import as_float, as_int, is_small, kind_of
 from dy2st.runtime.backends.cpu.ops.registry import rule
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 
 
 @rule("scalar_pow")
-def power(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def power(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write **; `eval` does what Python refuses, and what is infinite or complex."""
     kinds = [kind_of(operation, i) for i in (0, 1)]
     if "float" in kinds:
@@ -27,7 +27,7 @@ def power(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, compare(w.f, "sge", exponent, 0), lambda: [(_int_power(w, base, exponent),)])
 
 
-def _int_power(w: Writer, base: str, exponent: str) -> str:
+def _int_power(w: FunctionEmitter, base: str, exponent: str) -> str:
     """Write a power by squares; the interpreter does one of more than 64 bits."""
     f = w.f
     square, left, result, fits = f.slot("i64"), f.slot("i64"), f.slot("i64"), f.slot("i1")
@@ -54,9 +54,9 @@ def _int_power(w: Writer, base: str, exponent: str) -> str:
     return f.load("i64", result)
 
 
-def _float_power(w: Writer, operation: Operation, operands: list[Components], kinds: list[str]) -> Made:
+def _float_power(w: FunctionEmitter, operation: Operation, operands: list[Components], kinds: list[str]) -> Made:
     """Write a power of floats where it is a finite real number: a square rounded once, others to 2 ULP."""
-    f, v = w.f, Lanes(w.f, w.module, 1)
+    f, v = w.f, VectorType(w.f, w.module, 1)
     numbers = [as_int(w, k, c[0]) if k != "float" else c[0] for k, c in zip(kinds, operands, strict=True)]
     small = [is_small(w, n) for k, n in zip(kinds, numbers, strict=True) if k != "float"]
     a, b = (as_float(w, "float" if k == "float" else "int", n) for k, n in zip(kinds, numbers, strict=True))
@@ -72,7 +72,7 @@ def _float_power(w: Writer, operation: Operation, operands: list[Components], ki
 
 
 @rule("scalar_round")
-def rounded(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def rounded(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write round to the nearest int, of two the even one; `eval` rounds to decimal digits."""
     ((a,),), kind, digits = operands, kind_of(operation, 0), operation.attributes["digits"]
     if kind != "float" and (digits is None or digits >= 0):
@@ -81,5 +81,5 @@ def rounded(w: Writer, operation: Operation, operands: list[Components]) -> Made
         return host_rule(w, operation, operands)
     f = w.f
     fine = f.value(f"fcmp olt double {f.call('double', '@llvm.fabs.f64', f'double {a}')}, {double(2.0**62)}")
-    whole = Lanes(f, w.module, 1).math("rounding.rint", float64, a)
+    whole = VectorType(f, w.module, 1).math("rounding.rint", float64, a)
     return w.guarded(operation, operands, fine, lambda: [(f.value(f"fptosi double {whole} to i64"),)])

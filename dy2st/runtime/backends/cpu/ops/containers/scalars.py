@@ -9,12 +9,12 @@ from dy2st.ir.program import Operation
 from dy2st.ir.types import ScalarType
 from dy2st.ops.control.scalar import ScalarMin, ScalarMod
 from dy2st.ops.control.scalar_unary import ScalarBool, ScalarNeg
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of
 from dy2st.runtime.backends.cpu.llvm_ir.literals import double
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind
 from dy2st.runtime.backends.cpu.ops.registry import rule
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 _EXACT = 2**53
 """Ints up to here are floats without rounding."""
@@ -34,28 +34,28 @@ def kind_of(operation: Operation, i: int) -> str:
     return t.kind
 
 
-def as_int(w: Writer, kind: str, number: str) -> str:
+def as_int(w: FunctionEmitter, kind: str, number: str) -> str:
     """Return an int or a bool as an int."""
     if kind != "bool":
         return number
     return {"true": "1", "false": "0"}.get(number) or w.f.value(f"zext i1 {number} to i64")
 
 
-def as_float(w: Writer, kind: str, number: str) -> str:
+def as_float(w: FunctionEmitter, kind: str, number: str) -> str:
     """Return a number as a float."""
     if kind == "float":
         return number
     return w.f.value(f"sitofp i64 {as_int(w, kind, number)} to double")
 
 
-def is_small(w: Writer, number: str) -> str:
+def is_small(w: FunctionEmitter, number: str) -> str:
     """Return whether an int is a float without rounding."""
     shifted = w.f.value(f"add i64 {number}, {_EXACT}")
     return w.f.value(f"icmp ule i64 {shifted}, {2 * _EXACT}")
 
 
 @rule("scalar_constant")
-def constant(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def constant(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a literal."""
     value = operation.attributes["value"]
     if isinstance(value, bool):
@@ -68,7 +68,7 @@ def constant(w: Writer, operation: Operation, operands: list[Components]) -> Mad
 
 
 @rule("scalar_add", "scalar_sub", "scalar_mul")
-def arithmetic(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def arithmetic(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write +, - and *."""
     (a,), (b,) = operands
     left, right = kind_of(operation, 0), kind_of(operation, 1)
@@ -83,7 +83,7 @@ def arithmetic(w: Writer, operation: Operation, operands: list[Components]) -> M
 
 
 @rule("scalar_truediv")
-def quotient(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def quotient(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write /; `eval` does what is not a division of floats: by zero, of large ints."""
     (a,), (b,) = operands
     kinds = [kind_of(operation, i) for i in (0, 1)]
@@ -102,7 +102,7 @@ def quotient(w: Writer, operation: Operation, operands: list[Components]) -> Mad
 
 
 @rule("scalar_floordiv", "scalar_mod")
-def floor_division(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def floor_division(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write // and %, rounded down; `eval` refuses a divisor of 0, and does those of large ints with floats."""
     kinds = [kind_of(operation, i) for i in (0, 1)]
     if "float" in kinds:
@@ -123,17 +123,17 @@ def floor_division(w: Writer, operation: Operation, operands: list[Components]) 
     return w.guarded(operation, operands, fine, fast)
 
 
-def _float_division(w: Writer, operation: Operation, operands: list[Components], kinds: list[str]) -> Made:
+def _float_division(w: FunctionEmitter, operation: Operation, operands: list[Components], kinds: list[str]) -> Made:
     f, name = w.f, operation.name.removeprefix("scalar_")
     numbers = [as_int(w, k, c[0]) if k != "float" else c[0] for k, c in zip(kinds, operands, strict=True)]
     small = [is_small(w, n) for k, n in zip(kinds, numbers, strict=True) if k != "float"]
     a, b = (as_float(w, "float" if k == "float" else "int", n) for k, n in zip(kinds, numbers, strict=True))
     fine = all_of(f, f.value(f"fcmp une double {b}, 0.0"), *small)
-    return w.guarded(operation, operands, fine, lambda: [(Lanes(f, w.module, 1).math(name, float64, a, b),)])
+    return w.guarded(operation, operands, fine, lambda: [(VectorType(f, w.module, 1).math(name, float64, a, b),)])
 
 
-def _comparison(name: str) -> Callable[[Writer, Operation, list[Components]], Made]:
-    def write(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def _comparison(name: str) -> Callable[[FunctionEmitter, Operation, list[Components]], Made]:
+    def write(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
         kinds = [kind_of(operation, i) for i in (0, 1)]
         (a,), (b,) = operands
         if kinds == ["float", "float"]:
@@ -157,7 +157,7 @@ for _name in _COMPARISONS:
 
 
 @rule("scalar_min", "scalar_max")
-def chosen(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def chosen(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write min and max: the second operand where it is less (greater), else the first."""
     kinds = [kind_of(operation, i) for i in (0, 1)]
     (a,), (b,) = operands
@@ -178,7 +178,7 @@ def chosen(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("scalar_and", "scalar_or", "scalar_xor")
-def bits(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def bits(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write &, | and ^."""
     kinds = [kind_of(operation, i) for i in (0, 1)]
     (a,), (b,) = operands
@@ -189,7 +189,7 @@ def bits(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("scalar_neg", "scalar_abs")
-def signs(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def signs(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write unary - and abs."""
     ((a,),), kind = operands, kind_of(operation, 0)
     negative = isinstance(operation.op, ScalarNeg)
@@ -201,7 +201,7 @@ def signs(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return [(minus if negative else w.f.call("i64", "@llvm.smax.i64", f"i64 {x}", f"i64 {minus}"),)]
 
 
-def truth(w: Writer, kind: str, number: str) -> str:
+def truth(w: FunctionEmitter, kind: str, number: str) -> str:
     """Return whether a number is not zero."""
     if kind == "bool":
         return number
@@ -209,14 +209,14 @@ def truth(w: Writer, kind: str, number: str) -> str:
 
 
 @rule("scalar_bool", "scalar_not")
-def boolean(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def boolean(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write bool and not."""
     true = truth(w, kind_of(operation, 0), operands[0][0])
     return [(true if isinstance(operation.op, ScalarBool) else w.f.value(f"xor i1 {true}, true"),)]
 
 
 @rule("scalar_int")
-def integer(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def integer(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write int; `eval` does what is not finite or too large."""
     ((a,),), kind = operands, kind_of(operation, 0)
     if kind != "float":
@@ -227,13 +227,13 @@ def integer(w: Writer, operation: Operation, operands: list[Components]) -> Made
 
 
 @rule("scalar_float")
-def floating(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def floating(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write float."""
     return [(as_float(w, kind_of(operation, 0), operands[0][0]),)]
 
 
 @rule("scalar_to_tensor")
-def tensor(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def tensor(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a number as a tensor of rank 0; `eval` does what does not fit."""
     ((a,),), kind, dtype = operands, kind_of(operation, 0), operation.attributes["dtype"]
     if dtype.name not in ("bool", "int32", "int64", "float32", "float64"):
@@ -256,7 +256,7 @@ def tensor(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("broadcast_extent")
-def broadcast_extent(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def broadcast_extent(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the extent to which two broadcast; `eval` says that they do not."""
     (a,), (b,) = operands
     f = w.f

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation
 from dy2st.ir.types import TupleType
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, as_part, item
 from dy2st.runtime.backends.cpu.ops.registry import rule
 
 
 @rule("tuple_new")
-def new(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
+def new(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write a tuple of its items."""
     seen: list[str] = []
     for value, components in zip(operation.operands, operands, strict=True):
@@ -26,7 +26,7 @@ def new(w: Writer, operation: Operation, operands: list[Components]) -> Sequence
 
 
 @rule("tuple_get")
-def get(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
+def get(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write the items."""
     t = operation.operands[0].type
     if not isinstance(t, TupleType):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import TensorType, Type, VariantType
 from dy2st.ops.control.optional import VariantCotangent
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import clear
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
@@ -47,7 +47,7 @@ def with_alternative(t: VariantType, tag: int | str, chosen: int, payload: Compo
 
 
 @rule("variant_new")
-def new(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def new(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a variant of a payload."""
     t, tag = variant_type(operation.results[0].type), operation.attributes["tag"]
     payload: Components = ()
@@ -57,13 +57,13 @@ def new(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("variant_tag")
-def tag_of(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def tag_of(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the tag."""
     return [(operands[0][0],)]
 
 
 @rule("variant_get")
-def get(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def get(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the payload; `eval` says that it is not there."""
     (value,), tag = operation.operands, operation.attributes["tag"]
     there = w.f.value(f"icmp eq i64 {operands[0][0]}, {tag}")
@@ -78,7 +78,7 @@ def get(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("variant_ct", "variant_wrap")
-def rewrapped(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def rewrapped(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write an alternative as an optional, or an optional as an alternative; unset stays unset."""
     (value,), f = operation.operands, w.f
     source, target = variant_type(value.type), variant_type(operation.results[0].type)
@@ -92,7 +92,7 @@ def rewrapped(w: Writer, operation: Operation, operands: list[Components]) -> Ma
 
 
 @rule("variant_cast")
-def cast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def cast(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a variant with other numbers for its alternatives; what becomes unset loses its payload."""
     (value,), f = operation.operands, w.f
     source, target = variant_type(value.type), variant_type(operation.results[0].type)
@@ -110,7 +110,7 @@ def cast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("variant_or_zeros")
-def or_zeros(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def or_zeros(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the payload, or zeros where it is another alternative or none."""
     (variant, like), result = operation.operands, operation.results[0].type
     if not isinstance(result, TensorType) or not is_native(result.dtype):

@@ -16,25 +16,27 @@ from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.ops.control.scalar_unary import ScalarToTensor
 from dy2st.records import record
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, minus, most, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.literals import double
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, kinds
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 _ADDING = {"add": 1, "scalar_add": 1, "sub": -1, "scalar_sub": -1}
 _ORDERS = {"lt": 1, "scalar_lt": 1, "gt": -1, "scalar_gt": -1}
 _WHOLE = {"float": 2**24, "double": 2**53}
 """Up to where each whole number is a float."""
-_LARGE, _MOST_TURNS, _LONGEST_STEP = 2**61, 2**40, 2**20
+_LARGE, _MOST_ITERATIONS, _LONGEST_STEP = 2**61, 2**40, 2**20
 """Of ints up to these sizes, sums and products are ints of 64 bits."""
 _INTS = ("i32", "i64")
 
 
 @record
-class Counting:
-    """A loop that counts: by how much each turn changes what is carried, and until what number which counter runs."""
+class InductionLoop:
+    """A loop that counts: by how much each iteration changes what is carried, and until what number which counter
+    runs.
+    """
 
     steps: list[int]
     driver: int
@@ -42,7 +44,7 @@ class Counting:
     upwards: bool
 
 
-def counting(loop: Operation) -> Counting | None:
+def induction_loop(loop: Operation) -> InductionLoop | None:
     """Return what a `while` counts; None where it does anything else."""
     (body,), carried = loop.blocks, loop.attributes["carried"]
     predicate, *following = body.results
@@ -63,7 +65,7 @@ def counting(loop: Operation) -> Counting | None:
     if others or not fits or known[driver] * (1 if upwards else -1) <= 0:
         return None
     outside = loop.operands[1 + body.arguments.index(limit)]
-    return Counting(known, driver, outside, upwards)
+    return InductionLoop(known, driver, outside, upwards)
 
 
 def _counts(t: Type) -> bool:
@@ -79,7 +81,7 @@ def _unchanged(value: Value) -> Value:
 
 
 def _step(argument: Value, following: Value, loop: Operation) -> int | None:
-    """Return the whole number that a turn adds to a carried value; None where it does not."""
+    """Return the whole number that an iteration adds to a carried value; None where it does not."""
     made = following.operation
     if following is argument:
         return 0
@@ -95,10 +97,12 @@ def _step(argument: Value, following: Value, loop: Operation) -> int | None:
 
 
 def _literal(value: Value, loop: Operation) -> int | None:
-    """Return the whole number that a value is in every turn; None where turns may change it, or only a run tells it."""
+    """Return the whole number that a value is in every iteration; None where iterations may change it, or only a run
+    tells it.
+    """
     if value.operation is None:
         number = loop.blocks[0].arguments.index(value)
-        if number < loop.attributes["carried"]:  # what it begins with is not what it is in the next turn
+        if number < loop.attributes["carried"]:  # what it begins with is not what it is in the next iteration
             return None
         value = loop.operands[1 + number]  # what stands outside of the loop
     made = value.operation
@@ -111,11 +115,16 @@ def _literal(value: Value, loop: Operation) -> int | None:
     return int(number) if number.is_integer() and abs(number) <= _LONGEST_STEP else None
 
 
-def leap(
-    w: Writer, loop: Operation, predicate: str, operands: Sequence[Components], kept: Sequence[Sequence[str]], done: str
+def write_closed_form(
+    w: FunctionEmitter,
+    loop: Operation,
+    predicate: str,
+    operands: Sequence[Components],
+    kept: Sequence[Sequence[str]],
+    done: str,
 ) -> None:
-    """Write a leap over all turns of a loop that counts, where its numbers are fit for that."""
-    found = counting(loop)
+    """Write a leap over all iterations of a loop that counts, where its numbers are fit for that."""
+    found = induction_loop(loop)
     if found is None:
         return
     f, given = w.f, dict(zip(loop.operands, operands, strict=True))
@@ -124,11 +133,11 @@ def leap(
     first, whole = _whole(w, kind, start)
     last, near = _whole(w, kind, given[found.limit][0], "ceil" if found.upwards else "floor")
     way, step = minus(f, last, first) if found.upwards else minus(f, first, last), abs(found.steps[found.driver])
-    turns = most(f, f.value(f"sdiv i64 {plus(f, way, step - 1)}, {step}"), 1)
-    fine, made = all_of(f, predicate, whole, near, compare(f, "ule", turns, _MOST_TURNS)), list[str]()
+    iterations = most(f, f.value(f"sdiv i64 {plus(f, way, step - 1)}, {step}"), 1)
+    fine, made = all_of(f, predicate, whole, near, compare(f, "ule", iterations, _MOST_ITERATIONS)), list[str]()
     for (kind, start), step in zip(counters, found.steps, strict=True):
         begin, whole = _whole(w, kind, start)
-        register, fits = _as_kind(f, kind, plus(f, begin, times(f, turns, step)))
+        register, fits = _as_kind(f, kind, plus(f, begin, times(f, iterations, step)))
         fine = all_of(f, fine, whole, fits) if step else fine
         made.append(register if step else start)
     leapt, run = f.label("leapt"), f.label("run")
@@ -140,14 +149,14 @@ def leap(
     f.start(run)
 
 
-def _whole(w: Writer, kind: str, number: str, rounding: str = "") -> tuple[str, str]:
+def _whole(w: FunctionEmitter, kind: str, number: str, rounding: str = "") -> tuple[str, str]:
     """Return a number as an i64, rounded where that is said, and whether it is a whole number far from overflow."""
     f = w.f
     if kind == "i32":
         return f.value(f"sext i32 {number} to i64"), "true"
     if kind == "i64":
         return number, compare(f, "ule", plus(f, number, _LARGE), 2 * _LARGE)
-    lanes, dtype = Lanes(f, w.module, 1), {"float": float32, "double": float64}[kind]
+    lanes, dtype = VectorType(f, w.module, 1), {"float": float32, "double": float64}[kind]
     near = lanes.intrinsic(rounding or "trunc", dtype, number)
     size = lanes.intrinsic("fabs", dtype, near)
     fine = f.value(f"fcmp ole {kind} {size}, {double(_WHOLE[kind])}")
@@ -156,7 +165,7 @@ def _whole(w: Writer, kind: str, number: str, rounding: str = "") -> tuple[str, 
     return f.value(f"fptosi {kind} {f.value(f'select i1 {fine}, {kind} {near}, {kind} 0.0')} to i64"), fine
 
 
-def _as_kind(f: Function, kind: str, number: str) -> tuple[str, str]:
+def _as_kind(f: LLVMFunction, kind: str, number: str) -> tuple[str, str]:
     """Return an i64 as what a loop carries, and whether it is the same number there."""
     if kind == "i64":
         return number, "true"

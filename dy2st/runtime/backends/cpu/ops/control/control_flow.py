@@ -9,7 +9,7 @@ from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import BOOL, ScalarType, TensorType, Type
 from dy2st.ops.control.try_ import handed_over
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DEPTH, RAISED, STACK
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_call
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_call
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
     Components,
     element_kind,
@@ -18,14 +18,14 @@ from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
     is_small,
     kinds,
 )
-from dy2st.runtime.backends.cpu.ops.control.closed_form_loops import leap
-from dy2st.runtime.backends.cpu.ops.control.deferred_accumulation import added_later
-from dy2st.runtime.backends.cpu.ops.control.input_projection_batching import products_ahead
-from dy2st.runtime.backends.cpu.ops.control.parallel_loops import shared_loop
-from dy2st.runtime.backends.cpu.ops.control.prepacked_weights import hand_on_packed, packed_once
-from dy2st.runtime.backends.cpu.ops.control.safepoints import polling
+from dy2st.runtime.backends.cpu.ops.control.closed_form_loops import write_closed_form
+from dy2st.runtime.backends.cpu.ops.control.deferred_accumulation import deferred_sums
+from dy2st.runtime.backends.cpu.ops.control.input_projection_batching import hoisted_projections
+from dy2st.runtime.backends.cpu.ops.control.parallel_loops import parallel_loop
+from dy2st.runtime.backends.cpu.ops.control.prepacked_weights import hand_on_packed, prepacked_weights
+from dy2st.runtime.backends.cpu.ops.control.safepoints import safepoints
 from dy2st.runtime.backends.cpu.ops.registry import rule
-from dy2st.runtime.backends.cpu.python_abi.host_callbacks import HostCall
+from dy2st.runtime.backends.cpu.python_abi.host_callbacks import HostCallback
 from dy2st.runtime.interpreter.error_locations import too_deep
 
 DEEPEST = 900
@@ -33,18 +33,18 @@ DEEPEST = 900
 Made = Sequence[Components]
 
 
-def truth(w: Writer, value: Value, components: Components, operation: Operation) -> str:
+def truth(w: FunctionEmitter, value: Value, components: Components, operation: Operation) -> str:
     """Return the truth of a predicate: a number, or a tensor of one element."""
     t = value.type
     if isinstance(t, ScalarType):
         return _not_zero(w, {"int": "i64", "float": "double", "bool": "i1"}[t.kind], components[0])
     if isinstance(t, TensorType) and in_registers(t) and len(components) == 1:
         return _not_zero(w, element_kind(t.dtype), components[0])
-    ask = HostCall(lambda x: (bool(x),), (t,), (BOOL,), operation.location)
+    ask = HostCallback(lambda x: (bool(x),), (t,), (BOOL,), operation.location)
     return w.host(ask, [components])[0][0]
 
 
-def _not_zero(w: Writer, kind: str, register: str) -> str:
+def _not_zero(w: FunctionEmitter, kind: str, register: str) -> str:
     if kind == "i1":
         return register
     return w.f.value(
@@ -53,7 +53,7 @@ def _not_zero(w: Writer, kind: str, register: str) -> str:
 
 
 @rule("cond")
-def cond(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def cond(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a choice; a branch takes over what is used last here."""
     f = w.f
     predicate = truth(w, operation.operands[0], operands[0], operation)
@@ -76,20 +76,24 @@ def cond(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("while_loop")
-def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def while_loop(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a loop whose body gives (predicate, *carried)."""
-    shared = shared_loop(w, operation, operands, while_loop)
+    shared = parallel_loop(w, operation, operands, while_loop)
     if shared is not None:
         return shared
     count, f = operation.attributes["carried"], w.f
     predicate = truth(w, operation.operands[0], operands[0], operation)
     types = _carried_types(operation)
     kept = _start(w, operation, operands, types)
-    turn, done, turned = f.label("turn"), f.label("done"), polling(w, operation)
-    with added_later(w, operation, kept), packed_once(w, operation), products_ahead(w, operation, operands):
-        leap(w, operation, predicate, operands, kept, done)
-        f.branch(predicate, turn, done)
-        f.start(turn)
+    iteration, done, turned = f.label("turn"), f.label("done"), safepoints(w, operation)
+    with (
+        deferred_sums(w, operation, kept),
+        prepacked_weights(w, operation),
+        hoisted_projections(w, operation, operands),
+    ):
+        write_closed_form(w, operation, predicate, operands, kept, done)
+        f.branch(predicate, iteration, done)
+        f.start(iteration)
         carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
         body = operation.blocks[0]
         w.loops += 1
@@ -100,28 +104,28 @@ def while_loop(w: Writer, operation: Operation, operands: list[Components]) -> M
         going = truth(w, body.results[0], again, operation)
         w.release(body.results[0].type, again)
         turned()
-        f.branch(going, turn, done)
+        f.branch(going, iteration, done)
         f.start(done)
     return _ended(w, operation, kept, types)
 
 
 @rule("counted_while")
-def counted_while(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write a loop of a number of turns that is known before it."""
-    shared = shared_loop(w, operation, operands, counted_while)
+def counted_while(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
+    """Write a loop of a number of iterations that is known before it."""
+    shared = parallel_loop(w, operation, operands, counted_while)
     if shared is not None:
         return shared
     count, f = operation.attributes["carried"], w.f
     types = _carried_types(operation)
     kept = _start(w, operation, operands, types)
-    turns = f.call("i64", "@llvm.smax.i64", f"i64 {operands[0][0]}", "i64 0")
-    last = f.value(f"sub i64 {turns}, 1")
-    turned = polling(w, operation)
+    iterations = f.call("i64", "@llvm.smax.i64", f"i64 {operands[0][0]}", "i64 0")
+    last = f.value(f"sub i64 {iterations}, 1")
+    turned = safepoints(w, operation)
     with (
-        added_later(w, operation, kept),
-        packed_once(w, operation),
-        products_ahead(w, operation, operands),
-        f.loop(turns) as i,
+        deferred_sums(w, operation, kept),
+        prepacked_weights(w, operation),
+        hoisted_projections(w, operation, operands),
+        f.loop(iterations) as i,
     ):
         number = f.value(f"sub i64 {last}, {i}") if operation.attributes["reverse"] else i
         carried = [(w.get(slots, t), True) for slots, t in zip(kept, types, strict=True)]
@@ -135,9 +139,10 @@ def counted_while(w: Writer, operation: Operation, operands: list[Components]) -
 
 
 def _carried_types(operation: Operation) -> list[Type]:
-    """Return the types as which carried values stand between turns.
+    """Return the types as which carried values stand between iterations.
 
-    They are those of the results, but for a small tensor whose extents the turns change: that one stands in memory.
+    They are those of the results, but for a small tensor whose extents the iterations change: that one stands in
+    memory.
     """
     count = len(operation.results)
     arguments = operation.blocks[0].arguments[operation.op.is_counted :][:count]
@@ -145,14 +150,16 @@ def _carried_types(operation: Operation) -> list[Type]:
     return [v.type if not is_small(v.type) or is_small(argument.type) else argument.type for v, argument in pairs]
 
 
-def _ended(w: Writer, operation: Operation, kept: list[list[str]], types: Sequence[Type]) -> Made:
-    """Return what is carried after the last turn, as the results have it."""
+def _ended(w: FunctionEmitter, operation: Operation, kept: list[list[str]], types: Sequence[Type]) -> Made:
+    """Return what is carried after the last iteration, as the results have it."""
     pairs = zip(operation.results, kept, types, strict=True)
     return [w.fitted(v.type, w.get(slots, t)) for v, slots, t in pairs]
 
 
-def _start(w: Writer, operation: Operation, operands: list[Components], types: Sequence[Type]) -> list[list[str]]:
-    """Put the carried values where turns read them, held by the loop; invariants stay with who holds them."""
+def _start(
+    w: FunctionEmitter, operation: Operation, operands: list[Components], types: Sequence[Type]
+) -> list[list[str]]:
+    """Put the carried values where iterations read them, held by the loop; invariants stay with who holds them."""
     kept: list[list[str]] = []
     count = len(types)
     invariants = operation.operands[count + 1 :]
@@ -171,7 +178,7 @@ def _start(w: Writer, operation: Operation, operands: list[Components], types: S
 
 
 @rule("call")
-def call(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def call(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a call of a function of the Program."""
     f, name = w.f, operation.attributes["function"]
     callee = w.unit.program.functions[name]
@@ -189,7 +196,7 @@ def call(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     status = f.call("i32", f"@{function_name(name)}", "ptr %context", f"ptr {given}", f"ptr {made}")
     f.store("i64", f.value(f"sub i64 {f.load('i64', depth)}, 1"), depth)
     with w.unlikely(f.value(f"icmp eq i32 {status}, {RAISED}"), "raised"):
-        w.host(HostCall(_again, (), (), operation.location, calling=True), [])
+        w.host(HostCallback(_again, (), (), operation.location, calling=True), [])
     w.check(status)
     for t, components, own in zip(types, passed, operands, strict=True):
         if components is not own:
@@ -201,7 +208,7 @@ def call(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return results
 
 
-def _keep_to_the_stack(w: Writer, place: str, deeper: str) -> None:
+def _keep_to_the_stack(w: FunctionEmitter, place: str, deeper: str) -> None:
     """Write that the interpreter takes over where calls have used their share of the thread's stack."""
     f, field = w.f, w.f.offset("%context", STACK)
     here = f.value(f"ptrtoint ptr {place} to i64")
@@ -211,11 +218,11 @@ def _keep_to_the_stack(w: Writer, place: str, deeper: str) -> None:
     w.demand(f.value(f"icmp sgt i64 {here}, {f.load('i64', field)}"))
 
 
-def _deep(operation: Operation, name: str) -> HostCall:
+def _deep(operation: Operation, name: str) -> HostCallback:
     def fail() -> Sequence[Any]:
         raise too_deep(RecursionError("maximum recursion depth exceeded"), name)
 
-    return HostCall(fail, (), (), operation.location)
+    return HostCallback(fail, (), (), operation.location)
 
 
 def _again() -> Sequence[Any]:
@@ -224,7 +231,7 @@ def _again() -> Sequence[Any]:
 
 
 @rule("try")
-def attempt(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def attempt(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a body, and a handler that runs where the body raises what it is for."""
     f, types = w.f, [v.type for v in operation.results]
     kept = [w.slots(t) for t in types]
@@ -243,7 +250,7 @@ def attempt(w: Writer, operation: Operation, operands: list[Components]) -> Made
     arguments = [*((c, True) for c in taken), *((c, False) for c in operands)]
     for slots, t, made in zip(kept, types, w.block(handler, arguments), strict=True):
         w.put(slots, t, made)
-    w.host(HostCall(_handled, (), (), operation.location, handled=True), [])
+    w.host(HostCallback(_handled, (), (), operation.location, handled=True), [])
     f.start(join)
     return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
 
@@ -253,8 +260,8 @@ def _handled() -> Sequence[Any]:
     return ()
 
 
-def _caught(operation: Operation, given: Sequence[Value]) -> HostCall:
-    """Return the host call that hands over what the handler takes, or raises the error again."""
+def _caught(operation: Operation, given: Sequence[Value]) -> HostCallback:
+    """Return the host callback that hands over what the handler takes, or raises the error again."""
 
     def hand_over(error: BaseException) -> Sequence[Any]:
         values = handed_over(error, **operation.attributes, count=len(given))
@@ -262,11 +269,11 @@ def _caught(operation: Operation, given: Sequence[Value]) -> HostCall:
             raise error
         return values
 
-    return HostCall(hand_over, (), tuple(v.type for v in given), operation.location, catching=True)
+    return HostCallback(hand_over, (), tuple(v.type for v in given), operation.location, catching=True)
 
 
 @rule("assert")
-def assertion(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def assertion(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a check; Python makes the text of the error."""
     f = w.f
     fails = f.value(f"xor i1 {truth(w, operation.operands[0], operands[0], operation)}, true")

@@ -1,9 +1,10 @@
-"""Sums of products that a loop carries and nobody reads before its end: a few rows of many turns are added at once.
+"""Sums of products that a loop carries and nobody reads before its end: a few rows of many iterations are added at
+once.
 
     for turn in ...:
         dw = dw + x.T @ dy        # x and dy have one row: this reads and writes all of dw
 
-The rows of x and dy are put by, and their product is added when there are enough of them, and after the last turn.
+The rows of x and dy are put by, and their product is added when there are enough of them, and after the last iteration.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dy2st.ir.types import TensorType
 from dy2st.ops.linalg.matmul import MatMulAdd
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
 from dy2st.runtime.backends.cpu.gemm.epilogue import NOTHING
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, negation, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, is_small
@@ -25,11 +26,11 @@ from dy2st.runtime.backends.cpu.ops.control.prepacked_weights import FLOATS
 from dy2st.runtime.backends.cpu.ops.tensors import allocate_bytes, alone, product
 
 _ROWS = 32
-"""So many rows are put by; a turn that has them by itself adds them at once."""
+"""So many rows are put by; an iteration that has them by itself adds them at once."""
 
 
 @record
-class Rows:
+class MatrixRows:
     """A matrix as its rows lie: where it begins, and how many elements they are apart."""
 
     data: str
@@ -37,7 +38,7 @@ class Rows:
 
 
 @record
-class Later:
+class DeferredSum:
     """Slots for the blocks of the rows that were put by, and for how many there are."""
 
     type: TensorType
@@ -47,12 +48,12 @@ class Later:
 
 
 @contextmanager
-def added_later(w: Writer, loop: Operation, kept: list[list[str]]) -> Iterator[None]:
+def deferred_sums(w: FunctionEmitter, loop: Operation, kept: list[list[str]]) -> Iterator[None]:
     """Let what is written inside, a loop, put by what it adds; `kept` are the slots of what it carries."""
-    f, mine = w.f, list[tuple[Later, list[str]]]()
+    f, mine = w.f, list[tuple[DeferredSum, list[str]]]()
     for operation, place in _sums(loop):
         t = tensor_type(operation.results[0])
-        one = Later(t, f.slot("ptr"), f.slot("ptr"), f.slot("i64"))
+        one = DeferredSum(t, f.slot("ptr"), f.slot("ptr"), f.slot("i64"))
         for slot in (one.left, one.right):
             f.store("ptr", "null", slot)
         f.store("i64", "0", one.count)
@@ -67,7 +68,9 @@ def added_later(w: Writer, loop: Operation, kept: list[list[str]]) -> Iterator[N
 
 
 def _sums(loop: Operation) -> Iterator[tuple[Operation, int]]:
-    """Yield the sums of a loop that only its next turn uses, to add to; and which of the carried values each is."""
+    """Yield the sums of a loop that only its next iteration uses, to add to; and which of the carried values each
+    is.
+    """
     (body,), first = loop.blocks, int(loop.op.is_counted)
     uses = Counter(v for operation in body.operations for v in operation.operands) + Counter(body.results)
     carried = {v: i for i, v in enumerate(body.arguments[first : first + loop.attributes["carried"]])}
@@ -83,7 +86,8 @@ def _sums(loop: Operation) -> Iterator[tuple[Operation, int]]:
             yield operation, carried[total]
 
 
-def put_by(w: Writer, one: Later, total: Value, components: Components, factors: tuple[Rows, Rows],
+def defer(w: FunctionEmitter, one: DeferredSum, total: Value, components: Components, factors: tuple[MatrixRows,
+        MatrixRows],
            count: str) -> Components:  # fmt: skip
     """Write that the product of `count` rows is added to a matrix, now or later."""
     f, slots = w.f, w.slots(one.type)
@@ -103,7 +107,9 @@ def put_by(w: Writer, one: Later, total: Value, components: Components, factors:
     return w.get(slots, one.type)
 
 
-def _copy(w: Writer, one: Later, slot: str, rows: Rows, extent: str, before: str, count: str) -> None:
+def _copy(
+    w: FunctionEmitter, one: DeferredSum, slot: str, rows: MatrixRows, extent: str, before: str, count: str
+) -> None:
     """Write a copy of some rows behind those that were put by."""
     f, size = w.f, str(one.type.dtype.itemsize)
     length = product(w, [extent, size])
@@ -115,16 +121,18 @@ def _copy(w: Writer, one: Later, slot: str, rows: Rows, extent: str, before: str
         f.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {target}", f"ptr {source}", f"i64 {length}", "i1 false")
 
 
-def _flushed(w: Writer, one: Later, total: Components) -> Components:
+def _flushed(w: FunctionEmitter, one: DeferredSum, total: Components) -> Components:
     """Write the sum with the product of all rows that were put by."""
     f, (_, _, m, n) = w.f, total
     left, right = (f.offset(f.load("ptr", slot), HEAD) for slot in (one.left, one.right))
     count = f.load("i64", one.count)
     f.store("i64", "0", one.count)
-    return _added(w, one, total, (Rows(left, m), Rows(right, n)), count)
+    return _added(w, one, total, (MatrixRows(left, m), MatrixRows(right, n)), count)
 
 
-def _added(w: Writer, one: Later, total: Components, factors: tuple[Rows, Rows], count: str) -> Components:
+def _added(
+    w: FunctionEmitter, one: DeferredSum, total: Components, factors: tuple[MatrixRows, MatrixRows], count: str
+) -> Components:
     """Write the sum of a matrix, which is held here alone or copied, and a product."""
     f, (left, right) = w.f, factors
     made = alone(w, one.type, total)

@@ -1,4 +1,6 @@
-"""How long a loop takes, roughly: a row in a turn, by its products with matrices that stay and its functions; turns."""
+"""How long a loop takes, roughly: a row in an iteration, by its products with matrices that stay and its functions;
+turns.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from dy2st.ir.types import ListType, TensorType
 from dy2st.ops.control.scalar import ScalarLess
 from dy2st.ops.shape.shape import DimOf
 from dy2st.runtime.backends.cpu.compile_link.target import Target
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import least, minus, most, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, in_register
 from dy2st.runtime.backends.cpu.ops.control.prepacked_weights import factors_outside
@@ -19,15 +21,15 @@ _PRODUCT, _DEAR, _CHEAP = 300, 8_000, 300
 """Picoseconds of one operation on vectors: in a product, of a function, of arithmetic."""
 _FLOAT, _COPIED = 4, 200
 """Bytes of an element, as most are, and picoseconds to copy one byte to memory that is not in cache."""
-_TURNS = 32
+_ITERATIONS = 32
 """How many turns a loop is taken to have where nothing says so."""
-_MOST_TURNS = 1 << 20
+_MOST_ITERATIONS = 1 << 20
 
 
 def row_cost(
-    f: Function, loop: Operation, operands: Sequence[Components], axes: Mapping[Value, int], target: Target
+    f: LLVMFunction, loop: Operation, operands: Sequence[Components], axes: Mapping[Value, int], target: Target
 ) -> str:
-    """Write how many picoseconds a row takes in a turn."""
+    """Write how many picoseconds a row takes in an iteration."""
     given = dict(zip(loop.operands, operands, strict=True))
     lanes, total = target.lanes(_FLOAT), "0"
     for value, _ in factors_outside(loop):
@@ -38,14 +40,14 @@ def row_cost(
     return plus(f, total, work)
 
 
-def join_cost(f: Function, loop: Operation, operands: Sequence[Components], axes: Mapping[Value, int]) -> str:
-    """Write how many picoseconds it takes to put together what a row of a turn appends to lists."""
+def join_cost(f: LLVMFunction, loop: Operation, operands: Sequence[Components], axes: Mapping[Value, int]) -> str:
+    """Write how many picoseconds it takes to put together what a row of an iteration appends to lists."""
     lists = sum(isinstance(v.type, ListType) and v in axes for v in loop.results)
     given = dict(zip(loop.operands, operands, strict=True))
     return times(f, _longest(f, loop, given, axes), lists * _FLOAT * _COPIED)
 
 
-def _longest(f: Function, loop: Operation, given: Mapping[Value, Components], axes: Mapping[Value, int]) -> str:
+def _longest(f: LLVMFunction, loop: Operation, given: Mapping[Value, Components], axes: Mapping[Value, int]) -> str:
     """Write how many elements a row has of the largest tensor that a loop carries."""
     longest = "1"
     for value in loop.operands[1 : loop.attributes["carried"] + 1]:
@@ -55,12 +57,12 @@ def _longest(f: Function, loop: Operation, given: Mapping[Value, Components], ax
     return longest
 
 
-def expected_turns(f: Function, loop: Operation, operands: Sequence[Components]) -> str:
+def expected_iterations(f: LLVMFunction, loop: Operation, operands: Sequence[Components]) -> str:
     """Write how many turns a loop will have, or may have."""
-    return counted_turns(f, loop, operands) or str(_TURNS)
+    return counted_iterations(f, loop, operands) or str(_ITERATIONS)
 
 
-def counted_turns(f: Function, loop: Operation, operands: Sequence[Components]) -> str | None:
+def counted_iterations(f: LLVMFunction, loop: Operation, operands: Sequence[Components]) -> str | None:
     """Write how many turns a loop has that ends with its count, at least 1; None for another loop."""
     if loop.op.is_counted:
         return most(f, operands[0][0], 1)
@@ -74,11 +76,13 @@ def counted_turns(f: Function, loop: Operation, operands: Sequence[Components]) 
     last = _before(limit, dict(zip(body.arguments[carried:], operands[1 + carried :], strict=True)))
     if last is None:
         return None
-    return least(f, most(f, minus(f, last, operands[1 + following.index(counter)][0]), 1), _MOST_TURNS)
+    return least(f, most(f, minus(f, last, operands[1 + following.index(counter)][0]), 1), _MOST_ITERATIONS)
 
 
 def _before(number: Value, stays: Mapping[Value, Components]) -> str | None:
-    """Return what a number of a loop's turns is that can be told before the loop: one that stays, or its extent."""
+    """Return what a number of a loop's iterations is that can be told before the loop: one that stays, or its
+    extent.
+    """
     if number in stays:
         return stays[number][0]
     made = number.operation

@@ -14,8 +14,8 @@ from dy2st.ir.types import ListType, ScalarType, TensorType
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.allocator.list_functions import list_function
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import CALLER, CONTEXT_BYTES, ELSEWHERE, MOST_PARTS, OK
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, negation, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers, kinds, owners
 from dy2st.runtime.backends.cpu.loop_parallel.chunked_lists import cut_list
@@ -24,7 +24,7 @@ from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE
 
 
 @record(frozen=True)
-class SharedLoop:
+class ParallelLoop:
     """A loop that is written for some of its rows."""
 
     operation: Operation
@@ -59,10 +59,10 @@ class SharedLoop:
         return [v for v in self.operation.results if isinstance(v.type, ListType)]
 
 
-def part_function(w: Writer, loop: SharedLoop) -> str:
+def part_function(w: FunctionEmitter, loop: ParallelLoop) -> str:
     """Write the function that runs some of the parts; return its name."""
     name = f"{loop.name}.part"
-    f = Function(name, [("ptr", "%row"), *RANGE], linkage="internal", also="nounwind")
+    f = LLVMFunction(name, [("ptr", "%row"), *RANGE], linkage="internal", also="nounwind")
     given, made, packed, of_parts, lists, failed = (f.load("ptr", f.offset("%row", 8 * i)) for i in range(6))
     rows, size = (f.load("i64", f.offset("%row", 8 * i)) for i in (6, 7))
     sums = f.load("ptr", f.offset("%row", 64))
@@ -97,7 +97,7 @@ def part_function(w: Writer, loop: SharedLoop) -> str:
     return w.unit.module.add(name, f.text())
 
 
-def _cut_operands(f: Function, loop: SharedLoop, mine: str, first: str, there: str) -> None:
+def _cut_operands(f: LLVMFunction, loop: ParallelLoop, mine: str, first: str, there: str) -> None:
     """Write the operands of a part: those of the loop, held by nobody, and of tensors in rows the part's own."""
     at = 0
     for value in loop.operation.operands:
@@ -115,7 +115,7 @@ def _cut_operands(f: Function, loop: SharedLoop, mine: str, first: str, there: s
         at += len(kinds(value.type))
 
 
-def _cut_lists(w: Writer, f: Function, loop: SharedLoop, places: tuple[str, str, str],
+def _cut_lists(w: FunctionEmitter, f: LLVMFunction, loop: ParallelLoop, places: tuple[str, str, str],
                numbers: tuple[str, str, str]) -> str:  # fmt: skip
     """Write lists of a part's own for those among the operands; return whether there are all of them."""
     (context, given, mine), found = places, list[str]()
@@ -129,7 +129,7 @@ def _cut_lists(w: Writer, f: Function, loop: SharedLoop, places: tuple[str, str,
     return all_of(f, "true", *(f.value(f"icmp ne ptr {block}, null") for block in found))
 
 
-def _release_lists(w: Writer, f: Function, loop: SharedLoop, context: str, mine: str) -> None:
+def _release_lists(w: FunctionEmitter, f: LLVMFunction, loop: ParallelLoop, context: str, mine: str) -> None:
     """Write that a part lets go of its lists that the loop did not take over."""
     for value, at in places_of(loop.operation.operands):
         if isinstance(value.type, ListType) and value not in loop.owned:
@@ -137,7 +137,7 @@ def _release_lists(w: Writer, f: Function, loop: SharedLoop, context: str, mine:
             f.call("void", release, f"ptr {context}", f"ptr {f.load('ptr', f.offset(mine, at))}")
 
 
-def _keep_lists(f: Function, loop: SharedLoop, own: str, lists: str, number: str) -> None:
+def _keep_lists(f: LLVMFunction, loop: ParallelLoop, own: str, lists: str, number: str) -> None:
     """Write which lists a part has made."""
     places = dict(places_of(loop.operation.results))
     for i, value in enumerate(loop.lists):
@@ -145,7 +145,7 @@ def _keep_lists(f: Function, loop: SharedLoop, own: str, lists: str, number: str
         f.store("ptr", f.load("ptr", f.offset(own, places[value])), kept)
 
 
-def _join_results(f: Function, loop: SharedLoop, places: tuple[str, str, str, str],
+def _join_results(f: LLVMFunction, loop: ParallelLoop, places: tuple[str, str, str, str],
                   numbers: tuple[str, str, str, str]) -> None:  # fmt: skip
     """Write a part's rows of the results into those of the loop; what all parts have alike, the first one writes."""
     (made, own, context, failed), (rows, first, there, number) = places, numbers

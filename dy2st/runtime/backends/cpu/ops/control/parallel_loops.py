@@ -1,4 +1,4 @@
-"""Loops whose turns are run by several threads at once, each on rows of its own (loop_parallel/).
+"""Loops whose iterations are run by several threads at once, each on rows of its own (loop_parallel/).
 
     i32  @dy2st.rows.<n>(ptr %context, ptr %operands, ptr %results, i64 %rows, ptr %packed)
          the loop, for all rows or for some, which are `rows` in all; matrices that it multiplies by are packed already
@@ -16,43 +16,43 @@ from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ListType, TensorType
 from dy2st.runtime.backends.cpu.allocator.list_functions import list_function
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import CONTEXT_BYTES, INTERRUPTED, MOST_PARTS, OK, STOP
-from dy2st.runtime.backends.cpu.emitter.function_emitter import NeedsPython, Writer
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, NeedsPython
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, most, negation, plus, rounded_up, times
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, kinds
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor, kinds
 from dy2st.runtime.backends.cpu.loop_parallel.chunk_contexts import contexts, emptied, joined
 from dy2st.runtime.backends.cpu.loop_parallel.chunked_lists import whole_list
-from dy2st.runtime.backends.cpu.loop_parallel.independent_axes import kept_apart
+from dy2st.runtime.backends.cpu.loop_parallel.independent_axes import independent_axes
 from dy2st.runtime.backends.cpu.ops.containers.lists import list_type
-from dy2st.runtime.backends.cpu.ops.control.loop_cost import expected_turns, join_cost, row_cost
-from dy2st.runtime.backends.cpu.ops.control.parallel_loop_chunks import SharedLoop, part_function
+from dy2st.runtime.backends.cpu.ops.control.loop_cost import expected_iterations, join_cost, row_cost
+from dy2st.runtime.backends.cpu.ops.control.parallel_loop_chunks import ParallelLoop, part_function
 from dy2st.runtime.backends.cpu.ops.control.parallel_reductions import add_sums, rooms_for_sums, sums_fit
 from dy2st.runtime.backends.cpu.ops.control.prepacked_weights import begun, factors_outside, packed_form
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, extents
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import PARALLEL
 
-Rule = Callable[[Writer, Operation, list[Components]], Sequence[Components]]
+Rule = Callable[[FunctionEmitter, Operation, list[Components]], Sequence[Components]]
 _TILE = 8
 """Rows of a part are a multiple of it: as many as kernels of products take together."""
 _FEW, _MANY = 8, 16
 """Rows of a part at least, and where there are enough for two such parts."""
 _JOINED = 4
 """Lists that would take more than this part of the time to be put together are left as they are."""
-_LEAST_TURN = 2_000_000
-"""Picoseconds that a turn of a part takes at least."""
+_LEAST_ITERATION = 2_000_000
+"""Picoseconds that an iteration of a part takes at least."""
 
 
-def shared_loop(
-    w: Writer, operation: Operation, operands: list[Components], write: Rule
+def parallel_loop(
+    w: FunctionEmitter, operation: Operation, operands: list[Components], write: Rule
 ) -> Sequence[Components] | None:
-    """Write a loop that threads share, whose turns `write` writes; None for one that is not that kind of loop."""
+    """Write a loop that threads share, whose iterations `write` writes; None for one that is not that kind of loop."""
     if w.alone or w.loops:
         return None
-    axes = kept_apart(operation)
+    axes = independent_axes(operation)
     if axes is None:
         return None
     count = sum(name.startswith("dy2st.rows.") for name in w.unit.module.texts)
-    loop = SharedLoop(operation, axes, f"dy2st.rows.{count}", factors_outside(operation))
+    loop = ParallelLoop(operation, axes, f"dy2st.rows.{count}", factors_outside(operation))
     try:
         _write_loop(w, loop, write)
     except NeedsPython:
@@ -60,11 +60,11 @@ def shared_loop(
     return _run(w, loop, operands)
 
 
-def _write_loop(w: Writer, loop: SharedLoop, write: Rule) -> None:
-    """Write the function that runs all turns on some rows."""
+def _write_loop(w: FunctionEmitter, loop: ParallelLoop, write: Rule) -> None:
+    """Write the function that runs all iterations on some rows."""
     parameters = [("ptr", "%context"), ("ptr", "%operands"), ("ptr", "%results"), ("i64", "%rows"), ("ptr", "%packed")]
-    f = Function(loop.name, parameters, "i32", linkage="internal", also="nounwind")
-    inner, at = Writer(w.unit, f), 0
+    f = LLVMFunction(loop.name, parameters, "i32", linkage="internal", also="nounwind")
+    inner, at = FunctionEmitter(w.unit, f), 0
     inner.alone = True
     copies: dict[Value, Components] = {}
     given: list[Components] = []
@@ -94,17 +94,17 @@ def _write_loop(w: Writer, loop: SharedLoop, write: Rule) -> None:
     w.unit.module.add(loop.name, f.text())
 
 
-def _cut(f: Function, value: Value, components: Components, axis: int) -> Strided:
+def _cut(f: LLVMFunction, value: Value, components: Components, axis: int) -> StridedTensor:
     """Return a tensor whose rows along an axis are some of `%rows`."""
     whole = extents(value, components)
     whole[axis] = "%rows"
     apart = ["1"]
     for extent in reversed(whole[1:]):
         apart.append(extent if apart[-1] == "1" else times(f, apart[-1], extent))
-    return Strided.of(components, apart[::-1])
+    return StridedTensor.of(components, apart[::-1])
 
 
-def _run(w: Writer, loop: SharedLoop, operands: list[Components]) -> Sequence[Components]:
+def _run(w: FunctionEmitter, loop: ParallelLoop, operands: list[Components]) -> Sequence[Components]:
     """Write the run of a loop: as a whole on this thread, or in parts."""
     f, operation = w.f, loop.operation
     rows = _rows(w, loop, operands)
@@ -124,8 +124,8 @@ def _run(w: Writer, loop: SharedLoop, operands: list[Components]) -> Sequence[Co
         f.store("ptr", "null", f.offset(packed, 8 * i))
     f.branch(compare(f, "sgt", count, 1), parts, whole)
     f.start(parts)
-    turns = expected_turns(f, operation, operands)
-    failed = _run_parts(w, loop, operands, (given, made, packed), (rows, size, count, times(f, cost, size, turns)))
+    iterations = expected_iterations(f, operation, operands)
+    failed = _run_parts(w, loop, operands, (given, made, packed), (rows, size, count, times(f, cost, size, iterations)))
     f.branch(compare(f, "eq", failed, 0), done, whole)
     f.start(whole)
     rest = (f"i64 {rows}", f"ptr {packed}")
@@ -138,7 +138,7 @@ def _run(w: Writer, loop: SharedLoop, operands: list[Components]) -> Sequence[Co
     return results
 
 
-def _rows(w: Writer, loop: SharedLoop, operands: list[Components]) -> str:
+def _rows(w: FunctionEmitter, loop: ParallelLoop, operands: list[Components]) -> str:
     """Write how many rows there are, and that the interpreter takes over where the operands differ in that."""
     f, found = w.f, list[str]()
     for value, components in zip(loop.operation.operands, operands, strict=True):
@@ -152,21 +152,21 @@ def _rows(w: Writer, loop: SharedLoop, operands: list[Components]) -> str:
     return rows
 
 
-def _part_size(f: Function, rows: str, cost: str, pays: str) -> str:
-    """Write how many rows a part has: all of them where a turn does not take long, or parts do not pay."""
+def _part_size(f: LLVMFunction, rows: str, cost: str, pays: str) -> str:
+    """Write how many rows a part has: all of them where an iteration does not take long, or parts do not pay."""
     least_rows = f.value(f"select i1 {compare(f, 'sge', rows, 2 * _MANY)}, i64 {_MANY}, i64 {_FEW}")
     total, parts = times(f, rows, cost), "1"
     number = 2
     while number <= MOST_PARTS:
         enough = all_of(f, pays, compare(f, "sge", rows, times(f, least_rows, number)),
-                        compare(f, "sge", total, number * _LEAST_TURN))  # fmt: skip
+                        compare(f, "sge", total, number * _LEAST_ITERATION))  # fmt: skip
         parts = f.value(f"select i1 {enough}, i64 {number}, i64 {parts}")
         number *= 2
     even = f.value(f"sdiv i64 {plus(f, rows, parts, -1)}, {parts}")
     return most(f, f.value(f"select i1 {compare(f, 'eq', parts, 1)}, i64 {rows}, i64 {rounded_up(f, even, _TILE)}"), 1)
 
 
-def _run_parts(w: Writer, loop: SharedLoop, operands: list[Components], slots: tuple[str, str, str],
+def _run_parts(w: FunctionEmitter, loop: ParallelLoop, operands: list[Components], slots: tuple[str, str, str],
                numbers: tuple[str, str, str, str]) -> str:  # fmt: skip
     """Write the run of a loop in parts; return a number that is not 0 where one of them did not end well."""
     f, module, (given, made, packed), (rows, size, count, cost) = w.f, w.unit.module, slots, numbers
@@ -213,7 +213,7 @@ def _run_parts(w: Writer, loop: SharedLoop, operands: list[Components], slots: t
     return ended
 
 
-def _room_for_results(w: Writer, loop: SharedLoop, operands: list[Components], made: str) -> None:
+def _room_for_results(w: FunctionEmitter, loop: ParallelLoop, operands: list[Components], made: str) -> None:
     """Write memory for the results in rows: each is as large as what the loop begins with."""
     at = 0
     for value, result in zip(loop.carried, loop.operation.results, strict=True):
@@ -224,7 +224,9 @@ def _room_for_results(w: Writer, loop: SharedLoop, operands: list[Components], m
         at += len(kinds(result.type))
 
 
-def _join_lists(w: Writer, loop: SharedLoop, slots: tuple[str, str, str, str], numbers: tuple[str, str, str]) -> None:
+def _join_lists(
+    w: FunctionEmitter, loop: ParallelLoop, slots: tuple[str, str, str, str], numbers: tuple[str, str, str]
+) -> None:
     """Write lists of whole elements, where all parts ended well; where they do not fit, the loop is run again."""
     f, (lists, made, of_parts, failed), (rows, size, count) = w.f, slots, numbers
     for i, result in enumerate(loop.lists):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, minus, negation, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, kinds
 from dy2st.runtime.backends.cpu.loop_nests.partial_sums import add_up
@@ -29,19 +29,19 @@ def places_of(values: Sequence[Value]) -> Iterator[tuple[Value, int]]:
         at += len(kinds(value.type))
 
 
-def sums_fit(w: Writer, loop: Operation, sums: Sequence[int], operands: Sequence[Components]) -> str:
+def sums_fit(w: FunctionEmitter, loop: Operation, sums: Sequence[int], operands: Sequence[Components]) -> str:
     """Write whether the sums are small enough for each part to have its own."""
     return compare(w.f, "sle", plus(w.f, 0, *(_bytes(w, loop, place, operands) for place in sums)), _MOST_BYTES)
 
 
-def _bytes(w: Writer, loop: Operation, place: int, operands: Sequence[Components]) -> str:
+def _bytes(w: FunctionEmitter, loop: Operation, place: int, operands: Sequence[Components]) -> str:
     value = loop.operands[1 + place]
     return times(w.f, tensor_type(value).dtype.itemsize, *extents(value, operands[1 + place]))
 
 
 # ---- by the caller ---------------------------------------------------------------------------------------------------
 def rooms_for_sums(
-    w: Writer, loop: Operation, sums: Sequence[int], operands: Sequence[Components], count: str
+    w: FunctionEmitter, loop: Operation, sums: Sequence[int], operands: Sequence[Components], count: str
 ) -> tuple[str, list[str]]:
     """Write room for the sums of `count` parts, zeros but for the first one; return the row of rooms, and blocks."""
     f, row, blocks = w.f, w.f.slot("ptr", max(1, len(sums))), list[str]()
@@ -57,7 +57,12 @@ def rooms_for_sums(
 
 
 def add_sums(
-    w: Writer, loop: Operation, sums: Sequence[int], operands: Sequence[Components], places: tuple[str, str], count: str
+    w: FunctionEmitter,
+    loop: Operation,
+    sums: Sequence[int],
+    operands: Sequence[Components],
+    places: tuple[str, str],
+    count: str,
 ) -> None:
     """Write the sums of all parts, added, to the row of results."""
     f, (row, made) = w.f, places
@@ -75,7 +80,7 @@ def add_sums(
 
 # ---- by a part -------------------------------------------------------------------------------------------------------
 def _rooms(
-    f: Function, loop: Operation, sums: Sequence[int], row: str, mine: str, number: str
+    f: LLVMFunction, loop: Operation, sums: Sequence[int], row: str, mine: str, number: str
 ) -> Iterator[tuple[int, str, str]]:
     """Yield where the components of each sum begin among operands; write its bytes, and where a part's room is."""
     places = list(places_of(loop.operands))
@@ -86,7 +91,7 @@ def _rooms(
         yield at, size, f.offset(f.load("ptr", f.offset(row, 8 * i)), times(f, size, number))
 
 
-def begin_sums(f: Function, loop: Operation, sums: Sequence[int], places: tuple[str, str], number: str) -> None:
+def begin_sums(f: LLVMFunction, loop: Operation, sums: Sequence[int], places: tuple[str, str], number: str) -> None:
     """Write what the sums of a part begin with."""
     row, mine = places
     later = compare(f, "ne", number, 0)
@@ -96,7 +101,7 @@ def begin_sums(f: Function, loop: Operation, sums: Sequence[int], places: tuple[
 
 
 def keep_sums(
-    f: Function, loop: Operation, sums: Sequence[int], places: tuple[str, str, str, str, str], number: str
+    f: LLVMFunction, loop: Operation, sums: Sequence[int], places: tuple[str, str, str, str, str], number: str
 ) -> None:
     """Write the sums of a part into its room, where they have the extents that they began with."""
     row, mine, own, context, failed = places

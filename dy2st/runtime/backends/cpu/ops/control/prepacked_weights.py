@@ -14,9 +14,9 @@ from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ops.linalg.matmul import MatMul
 from dy2st.passes.loops.sink_broadcasts import handed_on
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import HEAD
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Kept, Writer
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, PackedOperand
 from dy2st.runtime.backends.cpu.gemm import packed_elements
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor
 from dy2st.runtime.backends.cpu.ops.tensors import allocate_bytes, extents, product
 from dy2st.runtime.backends.cpu.ops.views import strides
 
@@ -27,7 +27,7 @@ _NARROW = 8
 
 
 @contextmanager
-def packed_once(w: Writer, loop: Operation) -> Iterator[None]:
+def prepacked_weights(w: FunctionEmitter, loop: Operation) -> Iterator[None]:
     """Let what is written inside, a loop, pack each of its matrices once."""
     mine: list[str] = []
     factors = {key for block in loop.blocks for key in _factors(block)}
@@ -44,15 +44,15 @@ def packed_once(w: Writer, loop: Operation) -> Iterator[None]:
         w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {w.f.load('ptr', slot)}")
 
 
-def begun(w: Writer, block: str) -> Kept:
+def begun(w: FunctionEmitter, block: str) -> PackedOperand:
     """Write that a matrix is kept, packed in this block or not at all."""
-    slot, turn = w.f.slot("ptr"), w.f.slot("i64")
+    slot, orientation = w.f.slot("ptr"), w.f.slot("i64")
     w.f.store("ptr", block, slot)
-    w.f.store("i64", "0", turn)
-    return Kept(slot, turn)
+    w.f.store("i64", "0", orientation)
+    return PackedOperand(slot, orientation)
 
 
-def hand_on_packed(w: Writer, branch: Operation) -> None:
+def hand_on_packed(w: FunctionEmitter, branch: Operation) -> None:
     """Let the blocks of a choice know what the loop around it packs."""
     for outer, inner in handed_on(branch):
         for swap in (False, True):
@@ -90,15 +90,15 @@ def _pays(value: Value, swap: bool) -> bool:
     return not (isinstance(columns, int) and columns < _NARROW)
 
 
-def backwards(w: Writer, value: Value, swap: bool) -> str:
+def backwards(w: FunctionEmitter, value: Value, swap: bool) -> str:
     """Write whether a product begins with the last columns of a packed matrix, a number: every other time."""
-    slot = w.packed[value, swap].turn
-    turn = w.f.load("i64", slot)
-    w.f.store("i64", w.f.value(f"xor i64 {turn}, 1"), slot)
-    return turn
+    slot = w.packed[value, swap].orientation
+    orientation = w.f.load("i64", slot)
+    w.f.store("i64", w.f.value(f"xor i64 {orientation}, 1"), slot)
+    return orientation
 
 
-def packed_form(w: Writer, value: Value, components: Components, swap: bool) -> str | None:
+def packed_form(w: FunctionEmitter, value: Value, components: Components, swap: bool) -> str | None:
     """Write the address of a matrix (turned, with `swap`) packed for products; None where no loop keeps it so."""
     if (value, swap) not in w.packed:
         return None
@@ -108,7 +108,7 @@ def packed_form(w: Writer, value: Value, components: Components, swap: bool) -> 
     with f.when(f.value(f"icmp eq ptr {f.load('ptr', slot)}, null"), "pack"):
         elements = packed_elements(f, w.unit.target.lanes(t.dtype.itemsize), n, k)
         block, data = allocate_bytes(w, product(w, [elements, str(t.dtype.itemsize)]))
-        whole = isinstance(components, Strided) and "1" not in components.strides
+        whole = isinstance(components, StridedTensor) and "1" not in components.strides
         source = w.copied(value, components) if whole else components
         apart = strides(w, value, source)
         lies = apart[1] == "1"

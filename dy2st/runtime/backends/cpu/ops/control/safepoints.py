@@ -1,8 +1,9 @@
 """Long loops let Python look in: at signals (Ctrl-C ends a loop), and at other threads that wait for its lock.
 
 Every so many turns a loop reads the CPU's clock, and where it has run for some time it does what Python does between
-two lines (interrupts.py). It begins with few turns, of loops and products with one, and doubles them until that takes a
-while: a turn may take nanoseconds or seconds. Loops of a few instructions a turn count many from the start.
+two lines (interrupts.py). It begins with few iterations, of loops and products with one, and doubles them until that
+takes a while: an iteration may take nanoseconds or seconds. Loops of a few instructions an iteration count many from
+the start.
 
 Elsewhere it is operations on many elements that take long: after some of them the clock is read.
 """
@@ -15,16 +16,16 @@ from collections.abc import Callable
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import LOOKED, OK
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
 from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Step
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers
 from dy2st.runtime.backends.cpu.loop_parallel.chunk_contexts import looking
 from dy2st.runtime.backends.cpu.ops.tensors import extents
 
-_TURNS, _SHORT_TURNS = 256, 65536
-"""After how many turns a loop looks at the clock at most; where all of a turn is in registers."""
+_ITERATIONS, _SHORT_ITERATIONS = 256, 65536
+"""After how many turns a loop looks at the clock at most; where all of an iteration is in registers."""
 _FIRST = 64
 """After how many turns a loop looks at the clock for the first time."""
 _MANY, _SOME = 1 << 18, 1 << 12
@@ -36,10 +37,10 @@ _TICKS = {"x86": 2**27, "aarch64": 2**22}
 _CLOCKS = {"x86": "llvm.readcyclecounter", "aarch64": "llvm.readsteadycounter"}
 
 
-def polling(w: Writer, loop: Operation) -> Callable[[], None]:
-    """Start to count the turns of a loop; the function that is returned writes the count of one turn."""
+def safepoints(w: FunctionEmitter, loop: Operation) -> Callable[[], None]:
+    """Start to count the iterations of a loop; the function that is returned writes the count of one iteration."""
     f, short = w.f, _is_short(loop)
-    most = str(_SHORT_TURNS if short else _TURNS)
+    most = str(_SHORT_ITERATIONS if short else _ITERATIONS)
     first = most if short else "1" if _may_take_long(loop) else str(_FIRST)
     family = _family(w)
     left, often, last = f.slot("i64"), f.slot("i64"), f.slot("i64")
@@ -61,8 +62,8 @@ def polling(w: Writer, loop: Operation) -> Callable[[], None]:
             double = f.value(f"shl i64 {f.load('i64', often)}, 1")
             few = f.value(f"icmp ult i64 {double}, {most}")
             more = f.value(f"select i1 {few}, i64 {double}, i64 {most}")
-            turns = f.value(f"select i1 {slow}, i64 1, i64 {more}")
-            for slot, number in ((left, turns), (often, turns), (last, now)):
+            iterations = f.value(f"select i1 {slow}, i64 1, i64 {more}")
+            for slot, number in ((left, iterations), (often, iterations), (last, now)):
                 f.store("i64", number, slot)
             looked = f.offset("%context", LOOKED)
             gone = f.value(f"sub i64 {now}, {f.load('i64', looked)}")
@@ -73,7 +74,7 @@ def polling(w: Writer, loop: Operation) -> Callable[[], None]:
     return count
 
 
-def look_after(w: Writer, step: Step) -> None:
+def look_after(w: FunctionEmitter, step: Step) -> None:
     """Write a look at Python after a step whose tensors have many elements, as the run alone may tell."""
     values = [v for v in (*step.operands, *step.results) if isinstance(v.type, TensorType) and not in_registers(v.type)]
     if not values or w.overwrites:
@@ -104,10 +105,10 @@ def _width(value: Value) -> tuple[int, int]:
     return sum(not isinstance(e, int) for e in shape), math.prod(e for e in shape if isinstance(e, int))
 
 
-def _late(w: Writer) -> str:
+def _late(w: FunctionEmitter) -> str:
     """Return the name of the function that looks at Python where it has not done so for some time."""
     f, module = (
-        Function("dy2st.late", [("ptr", "%context")], "i32", linkage="internal", also="noinline nounwind"),
+        LLVMFunction("dy2st.late", [("ptr", "%context")], "i32", linkage="internal", also="noinline nounwind"),
         w.module,
     )
     if f.name not in module:
@@ -124,23 +125,23 @@ def _late(w: Writer) -> str:
     return f.name
 
 
-def _family(w: Writer) -> str | None:
+def _family(w: FunctionEmitter) -> str | None:
     return next((name for name in _CLOCKS if w.unit.target.triple.startswith(name)), None)
 
 
-def _clock(f: Function, module: Module, family: str) -> str:
+def _clock(f: LLVMFunction, module: LLVMModule, family: str) -> str:
     module.add(_CLOCKS[family], f"declare i64 @{_CLOCKS[family]}()")
     return f.call("i64", f"@{_CLOCKS[family]}")
 
 
 def _may_take_long(loop: Operation) -> bool:
-    """Say whether one turn may take as long as a loop, or a product of large matrices."""
+    """Return whether one iteration may take as long as a loop, or a product of large matrices."""
     inside = (inner.op for body in loop.blocks for inner in body.walk())
     return any(op.is_loop or op.is_call or op.superlinear for op in inside)
 
 
 def _is_short(loop: Operation) -> bool:
-    """Say whether a turn needs no memory."""
+    """Return whether an iteration needs no memory."""
     return all(
         in_registers(v.type) and not inner.blocks
         for body in loop.blocks
@@ -149,7 +150,7 @@ def _is_short(loop: Operation) -> bool:
     )
 
 
-def _look(w: Writer) -> None:
+def _look(w: FunctionEmitter) -> None:
     if w.alone:
         w.check(w.f.call("i32", f"@{looking(w.unit.module)}", "ptr %context"))
         return

@@ -1,7 +1,7 @@
 """Elements that tensors name: where `x[...]` with integer tensors or a mask points, and loops over those places.
 
-The tensors between brackets become one table of element numbers, made once. A loop nest then runs over the axes in
-front of the table's, the table, and the axes behind it.
+The tensors in the index expression become one table of element numbers, made once. A loop nest then runs over the axes
+in front of the table's, the table, and the axes behind it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Value, tensor_type
 from dy2st.records import record
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
 from dy2st.runtime.backends.cpu.emitter.shared_routines import shared
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, most, plus, times
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, in_register
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor, in_register
 from dy2st.runtime.backends.cpu.ops.tensors import allocate_bytes, extents, product
-from dy2st.runtime.backends.cpu.ops.views import Axis, front_of, parts_of, sliced, strides
+from dy2st.runtime.backends.cpu.ops.views import StridedAxis, front_of, parts_of, sliced, strides
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 
 @record
-class Table:
+class IndexTable:
     """Element numbers in memory, made of what tensors say; their axes are those of the tensors, or one of a mask."""
 
     block: str
@@ -41,13 +41,13 @@ class Table:
 
 
 @record
-class Scattered:
+class ScatteredElements:
     """Elements of a tensor: axes in front of a table's, the table, axes behind it; numbers begin at `first`."""
 
     first: str
-    before: list[Axis]
-    table: Table
-    after: list[Axis]
+    before: list[StridedAxis]
+    table: IndexTable
+    after: list[StridedAxis]
     inside: str
     whole: int = 0
     """How many of the last axes are one run of elements side by side."""
@@ -59,9 +59,9 @@ class Scattered:
 
 
 def scattered(
-    w: Writer, value: Value, components: Components, spec: Sequence[Any], values: Sequence[Value],
+    w: FunctionEmitter, value: Value, components: Components, spec: Sequence[Any], values: Sequence[Value],
     operands: Sequence[Components],
-) -> Scattered | None:  # fmt: skip
+) -> ScatteredElements | None:  # fmt: skip
     """Write where a spec points that has tensors, or one mask; None for what has neither or has both."""
     parts = parts_of(w, spec, values, operands)
     if parts is None:
@@ -72,13 +72,13 @@ def scattered(
         return None
     f, shape, apart = w.f, extents(value, components), strides(w, value, components)
     first, inside, axis = "0", "true", 0
-    kept: list[tuple[int, Axis]] = []  # with the number of the part
+    kept: list[tuple[int, StridedAxis]] = []  # with the number of the part
     numbered: list[int] = []
-    terms: list[Term] = []
-    mask: Table | None = None
+    terms: list[IndexTerm] = []
+    mask: IndexTable | None = None
     for at, part in enumerate(parts):
         if part[0] == "new":
-            kept.append((at, Axis("1", "0")))
+            kept.append((at, StridedAxis("1", "0")))
             continue
         if part[0] == "slice":
             start, found = sliced(w, shape[axis], apart[axis], *part[1:])
@@ -100,7 +100,7 @@ def scattered(
             mask = masked(w, part[1], part[2], shape[axis : axis + rank], apart[axis : axis + rank])
             axis += rank - 1
         axis += 1
-    kept += [(len(parts), Axis(e, s)) for e, s in zip(shape[axis:], apart[axis:], strict=True)]
+    kept += [(len(parts), StridedAxis(e, s)) for e, s in zip(shape[axis:], apart[axis:], strict=True)]
     together = numbered[-1] - numbered[0] + 1 == len(numbered)
     front = numbered[0] if together else -1
     table = mask or listed(w, terms)
@@ -110,13 +110,13 @@ def scattered(
         if part != ("slice", None, None, None):
             break
         untouched += 1
-    whole = 0 if isinstance(components, Strided) else untouched
-    return Scattered(first, before, table, after, all_of(f, inside, table.inside), whole)
+    whole = 0 if isinstance(components, StridedTensor) else untouched
+    return ScatteredElements(first, before, table, after, all_of(f, inside, table.inside), whole)
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
 @record(frozen=True)
-class Term:
+class IndexTerm:
     """Places on one axis: integers in memory, and the axis that they are places of."""
 
     dtype: DType
@@ -128,13 +128,13 @@ class Term:
     stride: str
 
 
-def _term(w: Writer, value: Value, components: Components, extent: str, stride: str) -> Term:
+def _term(w: FunctionEmitter, value: Value, components: Components, extent: str, stride: str) -> IndexTerm:
     shape = extents(value, components)
     apart = [product(w, shape[i + 1 :]) for i in range(len(shape))]
-    return Term(tensor_type(value).dtype, components[1], shape, apart, extent, stride)
+    return IndexTerm(tensor_type(value).dtype, components[1], shape, apart, extent, stride)
 
 
-def listed(w: Writer, terms: Sequence[Term]) -> Table:
+def listed(w: FunctionEmitter, terms: Sequence[IndexTerm]) -> IndexTable:
     """Write a table of the sums of what tensors say, broadcast together."""
     rank = max(len(term.shape) for term in terms)
     shape: list[str] = ["1"] * rank
@@ -149,30 +149,30 @@ def listed(w: Writer, terms: Sequence[Term]) -> Table:
                 fits.append(compare(w.f, "eq", shape[i], extent))
     block, data = allocate_bytes(w, times(w.f, most(w.f, 1, product(w, shape)), 8))
     inside = all_of(w.f, "true", *fits)
-    turns = list(shape)
+    iterations = list(shape)
     if fits:  # where they do not fit, nothing is read
-        turns[0] = w.f.value(f"select i1 {inside}, i64 {shape[0]}, i64 0")
+        iterations[0] = w.f.value(f"select i1 {inside}, i64 {shape[0]}, i64 0")
     for number, term in enumerate(terms):
-        inside = all_of(w.f, inside, _add_term(w, term, turns, data, number > 0))
-    return Table(block, data, shape, inside)
+        inside = all_of(w.f, inside, _add_term(w, term, iterations, data, number > 0))
+    return IndexTable(block, data, shape, inside)
 
 
-def _add_term(w: Writer, term: Term, shape: Sequence[str], data: str, add: bool) -> str:
+def _add_term(w: FunctionEmitter, term: IndexTerm, shape: Sequence[str], data: str, add: bool) -> str:
     """Write the places of a tensor, or add them to what is there; return whether all are inside of their axis."""
     lead = len(shape) - len(term.shape)
     apart = ["0" if i < lead or term.shape[i - lead] == "1" else term.apart[i - lead] for i in range(len(shape))]
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         inside = f.slot("i1")
         f.store("i1", "true", inside)
 
-        def turn(counters: list[str]) -> None:
+        def iteration(counters: list[str]) -> None:
             number, at = "0", "0"
             for i, counter in enumerate(counters):
                 number = plus(f, times(f, number, f"%extent.{i}"), counter)
                 at = plus(f, at, times(f, counter, f"%stride.{i}"))
             given = load_element(f, term.dtype, element_at(f, "%places", at, term.dtype))
-            place = converted(Lanes(f, w.unit.kernels, 1), given, term.dtype, int64)
+            place = converted(VectorType(f, w.unit.kernels, 1), given, term.dtype, int64)
             behind = compare(f, "slt", place, 0)
             front = f.value(f"select i1 {behind}, i64 {plus(f, place, '%extent')}, i64 {place}")
             f.store("i1", all_of(f, f.load("i1", inside), compare(f, "ult", front, "%extent")), inside)
@@ -180,7 +180,7 @@ def _add_term(w: Writer, term: Term, shape: Sequence[str], data: str, add: bool)
             moved = times(f, front, "%stride")
             f.store("i64", plus(f, f.load("i64", room), moved) if add else moved, room)
 
-        nest(f, [f"%extent.{i}" for i in range(len(shape))], turn)
+        nest(f, [f"%extent.{i}" for i in range(len(shape))], iteration)
         f.ret("i1", f.load("i1", inside))
 
     numbers = ["%extent", "%stride", *(f"%{what}.{i}" for what in ("extent", "stride") for i in range(len(shape)))]
@@ -189,21 +189,23 @@ def _add_term(w: Writer, term: Term, shape: Sequence[str], data: str, add: bool)
     return w.f.call("i1", name, f"ptr {term.data}", f"ptr {data}", *given)
 
 
-def masked(w: Writer, value: Value, components: Components, shape: Sequence[str], apart: Sequence[str]) -> Table:
+def masked(
+    w: FunctionEmitter, value: Value, components: Components, shape: Sequence[str], apart: Sequence[str]
+) -> IndexTable:
     """Write a table of the places where a mask is true; it has to have the extents of the axes that it spans."""
     own = [] if in_register(tensor_type(value)) else extents(value, components)
     inside = all_of(w.f, "true", *(compare(w.f, "eq", a, b) for a, b in zip(own, shape, strict=True) if a != b))
     block, data = allocate_bytes(w, times(w.f, most(w.f, 1, product(w, own)), 8))
     if not own:
         w.f.store("i64", "0", data)
-        return Table(block, data, [w.f.value(f"zext i1 {components[0]} to i64")], inside)
+        return IndexTable(block, data, [w.f.value(f"zext i1 {components[0]} to i64")], inside)
     rank = len(own)
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         count = f.slot("i64")
         f.store("i64", "0", count)
 
-        def turn(counters: list[str]) -> None:
+        def iteration(counters: list[str]) -> None:
             number, place = "0", "0"
             for i, counter in enumerate(counters):
                 number = plus(f, times(f, number, f"%extent.{i}"), counter)
@@ -213,41 +215,45 @@ def masked(w: Writer, value: Value, components: Components, shape: Sequence[str]
             chosen = f.load("i8", f.offset("%mask", number))
             f.store("i64", plus(f, so_far, f.value(f"zext i1 {f.value(f'icmp ne i8 {chosen}, 0')} to i64")), count)
 
-        nest(f, [f"%extent.{i}" for i in range(rank)], turn)
+        nest(f, [f"%extent.{i}" for i in range(rank)], iteration)
         f.ret("i64", f.load("i64", count))
 
     numbers = [f"%{what}.{i}" for what in ("extent", "stride") for i in range(rank)]
     name = shared(w, [("ptr", "%mask"), ("ptr", "%table"), *(("i64", n) for n in numbers)], write, "i64")
     given = [f"i64 {n}" for n in (*own, *apart)]
-    return Table(block, data, [w.f.call("i64", name, f"ptr {components[1]}", f"ptr {data}", *given)], inside)
+    return IndexTable(block, data, [w.f.call("i64", name, f"ptr {components[1]}", f"ptr {data}", *given)], inside)
 
 
-def nest(f: Function, shape: Sequence[str], turn: Callable[[list[str]], None], counters: Sequence[str] = ()) -> None:
+def nest(
+    f: LLVMFunction, shape: Sequence[str], iteration: Callable[[list[str]], None], counters: Sequence[str] = ()
+) -> None:
     """Write loops over extents, and inside of them what is done with their counters."""
     if len(counters) == len(shape):
-        turn(list(counters))
+        iteration(list(counters))
         return
     with f.loop(shape[len(counters)], hint="axis") as i:
-        nest(f, shape, turn, [*counters, i])
+        nest(f, shape, iteration, [*counters, i])
 
 
 # ---- loops over places -----------------------------------------------------------------------------------------------
-Body = Callable[[Function, str, str, str], None]
+Body = Callable[[LLVMFunction, str, str, str], None]
 """Writes what is done: (function, number of the first element of a run in the result, in the tensor, in the value)."""
 
 
-def each_place(w: Writer, where: Scattered, pointers: Sequence[str], apart: Sequence[str], body: Body) -> None:
+def each_place(
+    w: FunctionEmitter, where: ScatteredElements, pointers: Sequence[str], apart: Sequence[str], body: Body
+) -> None:
     """Write loops over all runs of elements; the body finds `pointers` as %p0, %p1, ... and the length as %run.
 
     `apart` says how far each axis of a value is apart that is broadcast to the shape; the table counts as one axis.
     """
     looped = len(where.after) - where.whole
     run = product(w, [axis.extent for axis in where.after[looped:]])
-    axes = [*where.before, Axis(product(w, where.table.shape), ""), *where.after[:looped]]
+    axes = [*where.before, StridedAxis(product(w, where.table.shape), ""), *where.after[:looped]]
     middle, rank = len(where.before), len(axes)
 
-    def write(f: Function) -> None:
-        def turn(counters: list[str]) -> None:
+    def write(f: LLVMFunction) -> None:
+        def iteration(counters: list[str]) -> None:
             number, place, other = "0", "%first", "0"
             for i, counter in enumerate(counters):
                 number = plus(f, times(f, number, f"%extent.{i}"), counter)
@@ -260,7 +266,7 @@ def each_place(w: Writer, where: Scattered, pointers: Sequence[str], apart: Sequ
                 place = plus(f, place, step)
             body(f, times(f, number, "%run"), place, other)
 
-        nest(f, [f"%extent.{i}" for i in range(rank)], turn)
+        nest(f, [f"%extent.{i}" for i in range(rank)], iteration)
 
     named = [*((a.extent, f"%extent.{i}") for i, a in enumerate(axes)),
              *((a.stride, f"%stride.{i}") for i, a in enumerate(axes) if i != middle),
@@ -271,6 +277,6 @@ def each_place(w: Writer, where: Scattered, pointers: Sequence[str], apart: Sequ
              *(f"i64 {given}" for given, _ in named))  # fmt: skip
 
 
-def element_at(f: Function, base: str, number: str, dtype: DType) -> str:
+def element_at(f: LLVMFunction, base: str, number: str, dtype: DType) -> str:
     """Write the address of an element."""
     return f.offset(base, times(f, number, dtype.itemsize))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dy2st.dtypes import bool_, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.traits import Monoid
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import fill
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, in_register, is_native
@@ -17,13 +17,13 @@ from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, allocate_bytes, are_ints, extents, product, writable
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element, store_element
 from dy2st.runtime.backends.cpu.vector_ops.reductions import combined
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 
 
 @rule("take_along_axis")
-def take_along_axis(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def take_along_axis(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a copy of elements; `eval` says what does not fit."""
     value, places = operation.operands
     f, t = w.f, tensor_type(value)
@@ -52,7 +52,7 @@ _MONOIDS: dict[str, Monoid] = {"add": "add", "mul": "mul", "amax": "max", "amin"
 
 
 @rule("put_along_axis", "combine_along_axis")
-def put_along_axis(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def put_along_axis(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write elements, or combine with them, in place where nobody else holds the tensor; in order of the places."""
     value, places, values = operation.operands
     f, t, how = w.f, tensor_type(value), _MONOIDS.get(operation.attributes["mode"])
@@ -73,7 +73,7 @@ def put_along_axis(w: Writer, operation: Operation, operands: list[Components]) 
             )
             register = load_element(f, t.dtype, given)
             if how is not None:
-                register = combined(Lanes(f, w.module, 1), how, t.dtype, load_element(f, t.dtype, there), register)
+                register = combined(VectorType(f, w.module, 1), how, t.dtype, load_element(f, t.dtype, there), register)
             store_element(f, t.dtype, register, there)
         return [base]
 
@@ -83,7 +83,7 @@ def put_along_axis(w: Writer, operation: Operation, operands: list[Components]) 
 
 
 @rule("last_writer")
-def last_writer(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def last_writer(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write for each place whether none after it along the axis is the same: two runs over who came last."""
     (places, *dims), f = operation.operands, w.f
     t = tensor_type(places)
@@ -100,10 +100,10 @@ def last_writer(w: Writer, operation: Operation, operands: list[Components]) -> 
         room, latest = allocate_bytes(w, product(w, [size, "8"]))
         made = allocate(w, bool_, number)
         fill(w, int64, latest, size, "-1")
-        for turn in ("note", "look"):
+        for iteration in ("note", "look"):
             with _elements(w, at, shape, number, axis) as (place, element):
                 slot = f.offset(latest, element, "i64")
-                if turn == "note":
+                if iteration == "note":
                     f.store("i64", place, slot)
                 else:
                     store_element(f, bool_, compare(f, "eq", f.load("i64", slot), place), f.offset(made[1], place))
@@ -115,14 +115,16 @@ def last_writer(w: Writer, operation: Operation, operands: list[Components]) -> 
     return results
 
 
-def _alike(w: Writer, condition: str, some: Sequence[str], others: Sequence[str]) -> str:
+def _alike(w: FunctionEmitter, condition: str, some: Sequence[str], others: Sequence[str]) -> str:
     """Write whether a condition holds and extents are the same."""
     same = (compare(w.f, "eq", a, b) for a, b in zip(some, others, strict=True))
     return all_of(w.f, condition, *same)
 
 
 @contextmanager
-def _elements(w: Writer, at: str, shape: Sequence[str], number: Sequence[str], axis: int) -> Iterator[tuple[str, str]]:
+def _elements(
+    w: FunctionEmitter, at: str, shape: Sequence[str], number: Sequence[str], axis: int
+) -> Iterator[tuple[str, str]]:
     """Write a loop over the places: gives the number of each, and of the element of the tensor that it means."""
     f, inner = w.f, product(w, shape[axis + 1 :])
     with (

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.indexing.getitem import IndexSet
 from dy2st.ops.shape.concat_split import Stack
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
-from dy2st.runtime.backends.cpu.fusion.index_maps import Group
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
+from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, times
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, in_register, is_native
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor, in_register, is_native
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, alone, extents, product
 from dy2st.runtime.backends.cpu.ops.views import region
@@ -20,7 +20,7 @@ Made = Sequence[Components]
 
 
 @rule("concat", "stack")
-def join(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def join(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the operands one after the other; `eval` says that their other extents differ."""
     if operation in w.joined:
         return [w.joined.pop(operation)]
@@ -60,7 +60,7 @@ def join(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, fine, fast)
 
 
-def _of_numbers(w: Writer, operation: Operation, operands: list[Components]) -> Components:
+def _of_numbers(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Components:
     dtype = tensor_type(operation.results[0]).dtype
     made = allocate(w, dtype, [str(len(operands))])
     for i, components in enumerate(operands):
@@ -68,9 +68,9 @@ def _of_numbers(w: Writer, operation: Operation, operands: list[Components]) -> 
     return made
 
 
-def places_in_joins(w: Writer, group: Group, extents: Sequence[str]) -> dict[Value, Strided]:
+def positions_in_concat(w: FunctionEmitter, group: FusedGroup, extents: Sequence[str]) -> dict[Value, StridedTensor]:
     """Write memory for what a group's results belong to (concat.py); return where each result stands in it."""
-    found: dict[Value, Strided] = {}
+    found: dict[Value, StridedTensor] = {}
     for value in [v for v in group.results if v in w.joins]:
         write = _in_region if isinstance(w.joins[value].op, IndexSet) else _place
         place = write(w, value, w.joins[value], list(extents))
@@ -81,11 +81,11 @@ def places_in_joins(w: Writer, group: Group, extents: Sequence[str]) -> dict[Val
     return found
 
 
-def _in_region(w: Writer, value: Value, write: Operation, shape: list[str]) -> Strided | None:
+def _in_region(w: FunctionEmitter, value: Value, write: Operation, shape: list[str]) -> StridedTensor | None:
     """Write a tensor that nobody else holds; return a region of it. None where the tensor has gaps itself."""
     base, _, *numbers = write.operands
     f, t, components = w.f, tensor_type(base), w.env[base]
-    if isinstance(components, Strided):
+    if isinstance(components, StridedTensor):
         return None
     where = region(w, base, components, write.attributes["spec"], numbers, [w.env[n] for n in numbers])
     if where is None:
@@ -93,10 +93,10 @@ def _in_region(w: Writer, value: Value, write: Operation, shape: list[str]) -> S
     w.demand(all_of(f, where.inside, *(compare(f, "eq", a, b) for a, b in zip(where.shape, shape, strict=True))))
     made = w.env[base] = w.joined[write] = alone(w, t, components, base in w.held)
     w.held.add(base)
-    return Strided.of(("null", f.offset(made[1], times(f, where.first, t.dtype.itemsize)), *shape), where.strides)
+    return StridedTensor.of(("null", f.offset(made[1], times(f, where.first, t.dtype.itemsize)), *shape), where.strides)
 
 
-def _place(w: Writer, value: Value, join: Operation, shape: list[str]) -> Strided:
+def _place(w: FunctionEmitter, value: Value, join: Operation, shape: list[str]) -> StridedTensor:
     f, t, axis = w.f, tensor_type(value), join.attributes["axis"] % len(shape)
     lengths = [_known(v, axis) for v in join.operands]
     whole = [*shape[:axis], str(sum(lengths)), *shape[axis + 1 :]]
@@ -104,7 +104,7 @@ def _place(w: Writer, value: Value, join: Operation, shape: list[str]) -> Stride
         w.joined[join] = allocate(w, t.dtype, whole)
     apart = [times(f, *whole[i + 1 :]) for i in range(len(whole) - 1)] + ["1"]
     before = times(f, apart[axis], sum(lengths[: join.operands.index(value)]) * t.dtype.itemsize)
-    return Strided.of(("null", f.offset(w.joined[join][1], before), *shape), apart)
+    return StridedTensor.of(("null", f.offset(w.joined[join][1], before), *shape), apart)
 
 
 def _known(value: Value, axis: int) -> int:

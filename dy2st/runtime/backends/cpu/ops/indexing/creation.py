@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.types import ScalarType
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import clear, each_element, routine
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, most, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.literals import element
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind, in_register, is_native
@@ -17,7 +17,7 @@ from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, are_ints, extents, product
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element, store_element
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 _MOST = 2**40
@@ -25,7 +25,7 @@ _MOST = 2**40
 
 
 @rule("arange")
-def arange(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def arange(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write start + i * step, of ints or of floats; `eval` refuses a step of 0."""
     f, dtype = w.f, operation.attributes["dtype"]
     if not is_native(dtype) or dtype.is_bool:
@@ -37,30 +37,30 @@ def arange(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     up = compare(f, "sgt", step, 0)
     length = f.value(f"select i1 {up}, i64 {minus(f, stop, start)}, i64 {minus(f, start, stop)}")
     size = f.value(f"select i1 {up}, i64 {step}, i64 {minus(f, 0, step)}")
-    turns = f.value(f"sdiv i64 {plus(f, length, minus(f, size, 1))}, {most(f, size, 1)}")
-    count = most(f, 0, turns)
+    iterations = f.value(f"sdiv i64 {plus(f, length, minus(f, size, 1))}, {most(f, size, 1)}")
+    count = most(f, 0, iterations)
     return _progression(w, operation, operands, count, [*near, compare(f, "ne", step, 0)], int64)
 
 
-def _arange_of_floats(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def _arange_of_floats(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     f = w.f
     if any(not isinstance(v.type, ScalarType) or v.type.kind == "bool" for v in operation.operands):
         return host_rule(w, operation, operands)
     start, stop, step = numbers = _as_floats(w, operation, operands)
     span = f.value(f"fdiv double {f.value(f'fsub double {stop}, {start}')}, {step}")
-    turns = f.call("double", "@llvm.ceil.f64", f"double {span}")
+    iterations = f.call("double", "@llvm.ceil.f64", f"double {span}")
     w.unit.module.add("llvm.ceil.f64", "declare double @llvm.ceil.f64(double)")
     fine = [
-        f.value(f"fcmp olt double {turns}, {element(_MOST, float64)}"),
-        f.value(f"fcmp ogt double {turns}, {element(-_MOST, float64)}"),
+        f.value(f"fcmp olt double {iterations}, {element(_MOST, float64)}"),
+        f.value(f"fcmp ogt double {iterations}, {element(-_MOST, float64)}"),
         f.value(f"fcmp one double {step}, 0.0"),
     ]
-    safe = f.value(f"select i1 {all_of(f, *fine)}, double {turns}, double 0.0")
+    safe = f.value(f"select i1 {all_of(f, *fine)}, double {iterations}, double 0.0")
     count = most(f, 0, f.value(f"fptosi double {safe} to i64"))
     return _progression(w, operation, operands, count, fine, float64, numbers)
 
 
-def _as_floats(w: Writer, operation: Operation, operands: list[Components]) -> list[str]:
+def _as_floats(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> list[str]:
     """Return numbers of Python as floats."""
     return [
         c[0] if v.type.kind == "float" else w.f.value(f"sitofp i64 {c[0]} to double")  # type: ignore[union-attr]
@@ -69,7 +69,7 @@ def _as_floats(w: Writer, operation: Operation, operands: list[Components]) -> l
 
 
 def _progression(
-    w: Writer, operation: Operation, operands: list[Components], count: str, fine: list[str], within: DType,
+    w: FunctionEmitter, operation: Operation, operands: list[Components], count: str, fine: list[str], within: DType,
     numbers: Sequence[str] = (),
 ) -> Made:  # fmt: skip
     """Write start + i * step in the numbers of `within`, then rounded."""
@@ -77,8 +77,8 @@ def _progression(
     start, _, step = numbers or [c[0] for c in operands]
     kind, word = element_kind(within), "f" * within.is_floating
 
-    def terms(g: Function) -> None:
-        def term(v: Lanes, i: str) -> str:
+    def terms(g: LLVMFunction) -> None:
+        def term(v: VectorType, i: str) -> str:
             scaled = g.value(f"{word}mul {v.of(within)} {_places(v, i, within)}, {v.spread('%step', within)}")
             total = g.value(f"{word}add {v.of(within)} {scaled}, {v.spread('%start', within)}")
             return converted(v, total, within, dtype)
@@ -95,13 +95,13 @@ def _progression(
     return w.guarded(operation, operands, all_of(f, *fine, compare(f, "ult", count, _MOST)), fast)
 
 
-def _places(v: Lanes, first: str, within: DType) -> str:
+def _places(v: VectorType, first: str, within: DType) -> str:
     """Write the numbers first, first + 1, ... in as many lanes as there are."""
     return converted(v, v.line(first), int64, within)
 
 
 @rule("linspace")
-def linspace(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def linspace(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write equal steps; the last number is `stop` itself. `eval` makes none, or refuses."""
     f, dtype = w.f, operation.attributes["dtype"]
     kinds = [v.type.kind if isinstance(v.type, ScalarType) else "" for v in operation.operands]
@@ -110,12 +110,12 @@ def linspace(w: Writer, operation: Operation, operands: list[Components]) -> Mad
     start, stop, _ = _as_floats(w, operation, operands)
     count = operands[2][0]
 
-    def terms(g: Function) -> None:
+    def terms(g: LLVMFunction) -> None:
         steps = g.value(f"sitofp i64 {minus(g, '%count', 1)} to double")
         length = g.value("fsub double %stop, %start")
         step = g.value(f"fdiv double {length}, {steps}")
 
-        def term(v: Lanes, i: str) -> str:
+        def term(v: VectorType, i: str) -> str:
             place, kind = _places(v, i, float64), v.of(float64)
             near = g.value(f"fmul {kind} {place}, {v.spread(step, float64)}")
             part = g.value(f"fdiv {kind} {place}, {v.spread(steps, float64)}")
@@ -125,9 +125,9 @@ def linspace(w: Writer, operation: Operation, operands: list[Components]) -> Mad
             return converted(v, g.value(f"fadd {kind} {moved}, {v.spread('%start', float64)}"), float64, dtype)
 
         each_element(g, w.unit.kernels, w.unit.target, dtype, "%to", "%count", term)
-        ends = converted(Lanes(g, w.unit.kernels, 1), "%stop", float64, dtype)
+        ends = converted(VectorType(g, w.unit.kernels, 1), "%stop", float64, dtype)
         single = compare(g, "eq", "%count", 1)
-        first = converted(Lanes(g, w.unit.kernels, 1), "%start", float64, dtype)
+        first = converted(VectorType(g, w.unit.kernels, 1), "%start", float64, dtype)
         last = g.value(f"select i1 {single}, {element_kind(dtype)} {first}, {element_kind(dtype)} {ends}")
         store_element(g, dtype, last, g.offset("%to", times(g, minus(g, "%count", 1), dtype.itemsize)))
 
@@ -142,7 +142,7 @@ def linspace(w: Writer, operation: Operation, operands: list[Components]) -> Mad
 
 
 @rule("eye")
-def eye(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def eye(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write zeros, and ones on the diagonal."""
     f, dtype = w.f, operation.attributes["dtype"]
     if not is_native(dtype) or not are_ints(operation.operands):
@@ -162,7 +162,7 @@ def eye(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("one_hot")
-def one_hot(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def one_hot(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write zeros, and a one at each class; `eval` says which number is no class."""
     (value, *rest), f, dtype = operation.operands, w.f, operation.attributes["dtype"]
     t, classes = tensor_type(value), operation.attributes["num_classes"]
@@ -176,7 +176,7 @@ def one_hot(w: Writer, operation: Operation, operands: list[Components]) -> Made
         number = operands[0][0]
         if not in_register(t):
             number = load_element(f, t.dtype, f.offset(operands[0][1], times(f, i, t.dtype.itemsize)))
-        return converted(Lanes(f, w.module, 1), number, t.dtype, int64)
+        return converted(VectorType(f, w.module, 1), number, t.dtype, int64)
 
     inside = f.slot("i1")
     f.store("i1", all_of(f, compare(f, "sgt", classes, 0), compare(f, "ult", classes, _MOST)), inside)
@@ -195,7 +195,7 @@ def one_hot(w: Writer, operation: Operation, operands: list[Components]) -> Made
 
 
 @rule("diagonal_embed")
-def diagonal_embed(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def diagonal_embed(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write zeros, and the operand on the diagonal; `eval` says that it is not as long."""
     value, f, offset = operation.operands[0], w.f, operation.attributes["offset"]
     t = tensor_type(value)

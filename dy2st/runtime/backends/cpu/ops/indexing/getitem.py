@@ -1,4 +1,4 @@
-"""Brackets: `index`, `index_set`, `index_add`, `index_last`. Ints and slices are views.py's and setitem.py's.
+"""Index expressions: `index`, `index_set`, `index_add`, `index_last`. Ints and slices are views.py's and setitem.py's.
 
 Here are integer tensors and masks: elements are copied from, or to, the places that they name.
 """
@@ -11,12 +11,17 @@ from typing import Any
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.indexing.getitem import IndexAdd
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import adding, fill
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, negation, times
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, in_register
-from dy2st.runtime.backends.cpu.ops.indexing.advanced_indexing import Scattered, each_place, element_at, scattered
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor, in_register
+from dy2st.runtime.backends.cpu.ops.indexing.advanced_indexing import (
+    ScatteredElements,
+    each_place,
+    element_at,
+    scattered,
+)
 from dy2st.runtime.backends.cpu.ops.indexing.setitem import write_region
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, allocate_bytes, extents, product, writable
@@ -24,13 +29,13 @@ from dy2st.runtime.backends.cpu.ops.views import index as index_view
 from dy2st.runtime.backends.cpu.ops.views import is_memory, region
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element, store_element
 from dy2st.runtime.backends.cpu.vector_ops.reductions import combined
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 
 
 def _is_scattered(spec: Sequence[Any], values: Sequence[Value]) -> bool:
-    """Say whether a spec has a mask, or an integer tensor of rank 1 or more."""
+    """Return whether a spec has a mask, or an integer tensor of rank 1 or more."""
     rest = iter(values)
     for part in spec:
         if part[0] == "mask":
@@ -46,7 +51,7 @@ def _is_scattered(spec: Sequence[Any], values: Sequence[Value]) -> bool:
 
 
 @rule("index")
-def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def index(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a view, or a copy where the tensor is written while the view is needed, or where tensors name elements."""
     made, (result,) = _index(w, operation, operands), operation.results
     if result not in w.copies:
@@ -56,12 +61,12 @@ def index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return [copy]
 
 
-def _index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def _index(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a view, or a copy of the elements that tensors name; `eval` says which is outside."""
     value, spec = operation.operands[0], operation.attributes["spec"]
     if not _is_scattered(spec, operation.operands[1:]) or not is_memory(value):
         return index_view(w, operation, operands)
-    if any(isinstance(c, Strided) for c in operands[1:]):
+    if any(isinstance(c, StridedTensor) for c in operands[1:]):
         return _on_dense_places(w, operation, operands)
     where = scattered(w, value, operands[0], spec, operation.operands[1:], operands[1:])
     if where is None:
@@ -76,10 +81,10 @@ def _index(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return guarded_by_table(w, operation, operands, where, where.inside, fast)
 
 
-def _on_dense_places(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write the read with copies of the tensors between the brackets that have gaps."""
+def _on_dense_places(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
+    """Write the read with copies of the tensors in the index expression that have gaps."""
     pairs = list(zip(operation.operands[1:], operands[1:], strict=True))
-    dense = [w.copied(v, c) if isinstance(c, Strided) else c for v, c in pairs]
+    dense = [w.copied(v, c) if isinstance(c, StridedTensor) else c for v, c in pairs]
     made = _index(w, operation, [operands[0], *dense])
     for (value, given), mine in zip(pairs, dense, strict=True):
         if mine is not given:
@@ -87,7 +92,7 @@ def _on_dense_places(w: Writer, operation: Operation, operands: list[Components]
     return made
 
 
-def copy_run(f: Function, dtype: DType, where: Scattered, number: str, place: str) -> None:
+def copy_run(f: LLVMFunction, dtype: DType, where: ScatteredElements, number: str, place: str) -> None:
     """Write a copy of a run of elements from its place in %p0 to its number in %p1."""
     to, source = element_at(f, "%p1", number, dtype), element_at(f, "%p0", place, dtype)
     if where.whole:
@@ -98,13 +103,18 @@ def copy_run(f: Function, dtype: DType, where: Scattered, number: str, place: st
 
 
 def guarded_by_table(
-    w: Writer, operation: Operation, operands: list[Components], where: Scattered, condition: str, fast: Any
+    w: FunctionEmitter,
+    operation: Operation,
+    operands: list[Components],
+    where: ScatteredElements,
+    condition: str,
+    fast: Any,
 ) -> Made:
     """Write `fast` where a condition holds, else `eval` on tensors without gaps; let go of the table."""
-    if any(isinstance(c, Strided) for c in operands):
+    if any(isinstance(c, StridedTensor) for c in operands):
         with w.unlikely(negation(w.f, condition), "wrong"):
             pairs = zip(operation.operands, operands, strict=True)
-            host_rule(w, operation, [w.copied(v, c) if isinstance(c, Strided) else c for v, c in pairs])
+            host_rule(w, operation, [w.copied(v, c) if isinstance(c, StridedTensor) else c for v, c in pairs])
             w.demand("false")
         results = fast()
     else:
@@ -115,7 +125,7 @@ def guarded_by_table(
 
 # ---- writes ----------------------------------------------------------------------------------------------------------
 @rule("index_set", "index_add")
-def write(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def write(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write elements to places, or add them there, one after the other; `eval` says what is outside or does not fit."""
     value, new, *values = operation.operands
     spec, t, u = operation.attributes["spec"], tensor_type(value), tensor_type(new)
@@ -136,7 +146,9 @@ def write(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return guarded_by_table(w, operation, operands, where, all_of(w.f, where.inside, fine), fast)
 
 
-def write_run(w: Writer, f: Function, dtype: DType, where: Scattered, place: str, source: str, add: bool) -> None:
+def write_run(
+    w: FunctionEmitter, f: LLVMFunction, dtype: DType, where: ScatteredElements, place: str, source: str, add: bool
+) -> None:
     """Write a run of the elements of %p1 to its place in %p0, or add it there."""
     to, of = element_at(f, "%p0", place, dtype), element_at(f, "%p1", source, dtype)
     if where.whole and not add:
@@ -150,12 +162,12 @@ def write_run(w: Writer, f: Function, dtype: DType, where: Scattered, place: str
         room = element_at(f, to, i, dtype)
         number = load_element(f, dtype, element_at(f, of, i, dtype))
         if add:
-            number = combined(Lanes(f, w.unit.kernels, 1), "add", dtype, load_element(f, dtype, room), number)
+            number = combined(VectorType(f, w.unit.kernels, 1), "add", dtype, load_element(f, dtype, room), number)
         store_element(f, dtype, number, room)
 
 
 def _value_strides(
-    w: Writer, where: Scattered, new: Value, components: Components
+    w: FunctionEmitter, where: ScatteredElements, new: Value, components: Components
 ) -> tuple[list[str], str, str] | None:
     """Write how far the axes of a value are apart, broadcast to the places, whether it fits, and where it stands.
 
@@ -185,7 +197,7 @@ def _value_strides(
 
 
 @rule("index_last")
-def index_last(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def index_last(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write for each place whether none after it is the same: two runs over a table of who came last."""
     value, f = operation.operands[0], w.f
     spec, values, made_type = operation.attributes["spec"], operation.operands[1:], tensor_type(operation.results[0])
@@ -204,10 +216,10 @@ def index_last(w: Writer, operation: Operation, operands: list[Components]) -> M
         block, latest = allocate_bytes(w, product(w, [size, "8"]))
         fill(w, int64, latest, size, "-1")
 
-        def note(g: Function, number: str, place: str, _: str) -> None:
+        def note(g: LLVMFunction, number: str, place: str, _: str) -> None:
             g.store("i64", number, g.offset("%p0", place, "i64"))
 
-        def look(g: Function, number: str, place: str, _: str) -> None:
+        def look(g: LLVMFunction, number: str, place: str, _: str) -> None:
             last = compare(g, "eq", g.load("i64", g.offset("%p0", place, "i64")), number)
             store_element(g, made_type.dtype, last, g.offset("%p1", number))
 
@@ -219,8 +231,8 @@ def index_last(w: Writer, operation: Operation, operands: list[Components]) -> M
     return guarded_by_table(w, operation, operands, where, where.inside, fast)
 
 
-def _all_true(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write the answer for brackets that name no element twice."""
+def _all_true(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
+    """Write the answer for index expressions that name no element twice."""
     value, made_type = operation.operands[0], tensor_type(operation.results[0])
     where = region(w, value, operands[0], operation.attributes["spec"], operation.operands[1:], operands[1:])
     if where is None:

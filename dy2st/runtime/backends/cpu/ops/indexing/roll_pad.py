@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.elementwise.complex import PART_OF
 from dy2st.ops.shape.flip_roll_pad import Tril
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import clear, copy, fill
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, most, plus, times
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, element_kind, in_register, is_native
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
+    Components,
+    StridedTensor,
+    element_kind,
+    in_register,
+    is_native,
+)
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, are_ints, extents, product, viewed
 from dy2st.runtime.backends.cpu.ops.views import is_memory, strides
@@ -19,7 +25,7 @@ Made = Sequence[Components]
 
 
 @rule("flip")
-def flip(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def flip(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a view that runs backwards."""
     value, f = operation.operands[0], w.f
     if not is_memory(value):
@@ -33,7 +39,7 @@ def flip(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("diagonal")
-def diagonal(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def diagonal(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a view whose last axis moves along two axes."""
     value, f, offset = operation.operands[0], w.f, operation.attributes["offset"]
     if not is_memory(value):
@@ -49,14 +55,14 @@ def diagonal(w: Writer, operation: Operation, operands: list[Components]) -> Mad
 
 
 def _view(
-    w: Writer, value: Value, components: Components, first: str, shape: Sequence[str], apart: Sequence[str]
-) -> Strided:
+    w: FunctionEmitter, value: Value, components: Components, first: str, shape: Sequence[str], apart: Sequence[str]
+) -> StridedTensor:
     data = w.f.offset(components[1], times(w.f, first, tensor_type(value).dtype.itemsize))
-    return Strided.of(viewed(w, value, components, data, list(shape)), apart)
+    return StridedTensor.of(viewed(w, value, components, data, list(shape)), apart)
 
 
 @rule("tril", "triu")
-def triangle(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def triangle(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write rows of which a part is kept: up to the diagonal, or from it on."""
     value, f, offset = operation.operands[0], w.f, operation.attributes["diagonal"]
     if not is_memory(value):
@@ -81,7 +87,7 @@ def triangle(w: Writer, operation: Operation, operands: list[Components]) -> Mad
 
 
 @rule("bitcast")
-def bitcast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def bitcast(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a copy with elements of another dtype, of complex numbers and their parts a view.
 
     `eval` says that elements do not come out whole.
@@ -113,7 +119,7 @@ def bitcast(w: Writer, operation: Operation, operands: list[Components]) -> Made
 
 
 @rule("roll")
-def roll(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def roll(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write each row of the last axis that moves in two pieces."""
     value, f = operation.operands[0], w.f
     if not is_memory(value) or not operation.attributes["axes"] or not are_ints(operation.operands[1:]):
@@ -143,7 +149,9 @@ def roll(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return [made]
 
 
-def _shifts(w: Writer, operation: Operation, operands: list[Components], shape: Sequence[str]) -> dict[int, str]:
+def _shifts(
+    w: FunctionEmitter, operation: Operation, operands: list[Components], shape: Sequence[str]
+) -> dict[int, str]:
     """Write by how many places each axis moves forward, fewer than it has; shifts of one axis add up."""
     f, dims, found = w.f, iter(operands[1:]), dict[int, str]()
     for axis, known in zip(operation.attributes["axes"], operation.attributes["shifts"], strict=True):
@@ -157,7 +165,7 @@ def _shifts(w: Writer, operation: Operation, operands: list[Components], shape: 
 
 
 @rule("pad")
-def pad(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def pad(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write row after row, with the value in front of and behind each; `eval` refuses negative widths."""
     value, f = operation.operands[0], w.f
     if not is_memory(value) or not are_ints(operation.operands[2:]):
@@ -196,7 +204,7 @@ def pad(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, fine, fast)
 
 
-def _put(w: Writer, cursor: str, source: str, size: str) -> None:
+def _put(w: FunctionEmitter, cursor: str, source: str, size: str) -> None:
     """Write a copy of so many bytes to where a cursor stands, and move it on."""
     at = w.f.load("ptr", cursor)
     copy(w, at, source, size)

@@ -1,4 +1,6 @@
-"""Writes between brackets: `index_set` and `index_add` of ints and slices, in place where the tensor is held once."""
+"""Writes in the index expression: `index_set` and `index_add` of ints and slices, in place where the tensor is held
+once.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +10,21 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.indexing.getitem import IndexAdd
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
-from dy2st.runtime.backends.cpu.fusion.index_maps import AxisMap, Group
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, in_register
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
+from dy2st.runtime.backends.cpu.fusion.index_maps import AxisMap, FusedGroup
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor, in_register
 from dy2st.runtime.backends.cpu.ops.tensors import writable
 from dy2st.runtime.backends.cpu.ops.views import is_memory, region
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element, store_element
 from dy2st.runtime.backends.cpu.vector_ops.reductions import combined
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 from dy2st.shapes import symbol
 
 Made = Sequence[Components]
 
 
-def write_region(w: Writer, operation: Operation, operands: list[Components]) -> Made:
-    """Write a region; `eval` does other brackets, and says what is outside or does not fit."""
+def write_region(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
+    """Write a region; `eval` does other index expressions, and says what is outside or does not fit."""
     value, new = operation.operands[:2]
     if operation in w.joined:
         w.takes(value)
@@ -46,17 +48,19 @@ def write_region(w: Writer, operation: Operation, operands: list[Components]) ->
         if not where.shape:
             number = operands[1][0]
             if add:
-                number = combined(Lanes(f, w.module, 1), "add", t.dtype, load_element(w.f, t.dtype, data), number)
+                number = combined(VectorType(f, w.module, 1), "add", t.dtype, load_element(w.f, t.dtype, data), number)
             store_element(w.f, t.dtype, number, data)
         else:
-            target = Strided.of(("null", data, *where.shape), where.strides)
+            target = StridedTensor.of(("null", data, *where.shape), where.strides)
             _into(w, t, target, new, operands[1], add)
         return [base]
 
     return w.guarded(operation, operands, fine, fast)
 
 
-def _into(w: Writer, t: TensorType, target: Strided, new: Value, components: Components, add: bool) -> None:
+def _into(
+    w: FunctionEmitter, t: TensorType, target: StridedTensor, new: Value, components: Components, add: bool
+) -> None:
     """Write elements, repeated where they are fewer, into a region of memory (or add them there)."""
     rank = len(target.strides)
     space = tuple(symbol(f"extent{i}") for i in range(rank))
@@ -69,5 +73,7 @@ def _into(w: Writer, t: TensorType, target: Strided, new: Value, components: Com
     made = Value(old.type, block, operation)
     operation.results.append(made)
     every = tuple(range(rank))
-    group = Group(space, None, [operation], {old: every, made: every, new: map_}, operands=[old, new], results=[made])
+    group = FusedGroup(
+        space, None, [operation], {old: every, made: every, new: map_}, operands=[old, new], results=[made]
+    )
     w.unit.group_rule(w, group, [target, components], {made: target})

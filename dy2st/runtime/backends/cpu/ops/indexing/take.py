@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import adding
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind, in_register, is_native
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, allocate_bytes, extents, product, writable
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element, store_element
 from dy2st.runtime.backends.cpu.vector_ops.reductions import combined
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 
 
-def counted(w: Writer, value: Value, components: Components, extent: str) -> tuple[str, str, str, str]:
+def counted(w: FunctionEmitter, value: Value, components: Components, extent: str) -> tuple[str, str, str, str]:
     """Write the places counted from the front; return their block, address and number, and whether all are inside."""
     f, t = w.f, tensor_type(value)
     count = "1" if in_register(t) else product(w, extents(value, components))
@@ -40,7 +40,7 @@ def counted(w: Writer, value: Value, components: Components, extent: str) -> tup
 
 
 @rule("take")
-def take(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def take(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a copy of slices; `eval` says which place is outside."""
     value, places = operation.operands
     f, t, made_type = w.f, tensor_type(value), tensor_type(operation.results[0])
@@ -74,7 +74,7 @@ def take(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("take_add")
-def take_add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def take_add(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write an addition to slices, in place where nobody else holds the tensor; `eval` says what does not fit."""
     value, values, places = operation.operands
     f, t = w.f, tensor_type(value)
@@ -108,9 +108,9 @@ def take_add(w: Writer, operation: Operation, operands: list[Components]) -> Mad
     return results
 
 
-def add_one(w: Writer, dtype: DType, base: str, at: str, values: str, source: str) -> None:
+def add_one(w: FunctionEmitter, dtype: DType, base: str, at: str, values: str, source: str) -> None:
     """Write the addition of element `source` of `values` to element `at` of `base`."""
     kind = f"[{dtype.itemsize} x i8]"
     place = w.f.offset(base, at, kind)
     so_far, more = load_element(w.f, dtype, place), load_element(w.f, dtype, w.f.offset(values, source, kind))
-    store_element(w.f, dtype, combined(Lanes(w.f, w.module, 1), "add", dtype, so_far, more), place)
+    store_element(w.f, dtype, combined(VectorType(w.f, w.module, 1), "add", dtype, so_far, more), place)

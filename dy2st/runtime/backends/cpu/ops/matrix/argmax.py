@@ -8,21 +8,21 @@ from functools import partial
 from dy2st.dtypes import DType, int32, int64
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ops.reduce.reduction import ArgMax
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, minus, negation, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind, in_register, is_native
 from dy2st.runtime.backends.cpu.ops.matrix.scans import Scan, around, better, run_lines
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, extents, product
-from dy2st.runtime.backends.cpu.vector_ops.load_store import Elements, Place
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.load_store import ElementAccess, RowPosition
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 
 
 @rule("argmax", "argmin")
-def extreme_place(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def extreme_place(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the place of the first largest or smallest element, or of the first NaN; `eval` refuses empty axes."""
     value, f = operation.operands[0], w.f
     t, axis = tensor_type(value), operation.attributes["axis"]
@@ -52,7 +52,7 @@ def extreme_place(w: Writer, operation: Operation, operands: list[Components]) -
 
 
 def _first_place(
-    dtype: DType, largest: bool, v: Lanes, kept: list[str], read: list[str], place: str
+    dtype: DType, largest: bool, v: VectorType, kept: list[str], read: list[str], place: str
 ) -> tuple[list[str], list[str]]:
     moves = better(v, dtype, largest, read[0], kept[1])
     return [
@@ -61,10 +61,10 @@ def _first_place(
     ], []
 
 
-def _places_in_rows(dtype: DType, largest: bool, w: Writer, f: Function) -> None:
+def _places_in_rows(dtype: DType, largest: bool, w: FunctionEmitter, f: LLVMFunction) -> None:
     """Write a range of rows: those that fill vectors, and whose places the vectors hold, are run through in vectors."""
     lanes = w.unit.target.lanes(max(4, dtype.itemsize))
-    one, many = Lanes(f, w.unit.kernels, 1), Lanes(f, w.unit.kernels, lanes)
+    one, many = VectorType(f, w.unit.kernels, 1), VectorType(f, w.unit.kernels, lanes)
     fills = "false"
     if lanes > 1:
         fills = all_of(f, compare(f, "sge", "%count", lanes), compare(f, "sle", "%count", 2**31 - 1))
@@ -78,7 +78,7 @@ def _places_in_rows(dtype: DType, largest: bool, w: Writer, f: Function) -> None
             _look(one, dtype, largest, row, place)
 
 
-def _look(v: Lanes, dtype: DType, largest: bool, row: str, place: str) -> None:
+def _look(v: VectorType, dtype: DType, largest: bool, row: str, place: str) -> None:
     """Write a run through a row, element by element, and the place of the best one."""
     f = v.f
     best = f.slot(v.of(dtype))
@@ -95,7 +95,7 @@ _CHAINS = 2
 """How many vectors of best elements are under way at once."""
 
 
-def _look_in_vectors(v: Lanes, dtype: DType, largest: bool, row: str, place: str) -> None:
+def _look_in_vectors(v: VectorType, dtype: DType, largest: bool, row: str, place: str) -> None:
     """Write a run through a row and the place of the best one; the last vectors of the row may overlap.
 
     Each lane keeps its best element and where the vector of it began. Then the least place of the best of all is taken:
@@ -129,14 +129,14 @@ def _look_in_vectors(v: Lanes, dtype: DType, largest: bool, row: str, place: str
             _first_nan(v, dtype, row, place)
 
 
-def _beyond(v: Lanes, dtype: DType, largest: bool, one: str, other: str) -> str:
+def _beyond(v: VectorType, dtype: DType, largest: bool, one: str, other: str) -> str:
     """Write where `one` is beyond the other, and neither is a NaN."""
     if not dtype.is_floating:
         return better(v, dtype, largest, one, other)
     return v.f.value(f"fcmp {'ogt' if largest else 'olt'} {v.of(dtype)} {one}, {other}")
 
 
-def _best_of(v: Lanes, dtype: DType, largest: bool, values: Sequence[str]) -> str:
+def _best_of(v: VectorType, dtype: DType, largest: bool, values: Sequence[str]) -> str:
     """Write the best element of some registers, in all lanes of one."""
     best, *others = values
     for other in others:
@@ -147,7 +147,7 @@ def _best_of(v: Lanes, dtype: DType, largest: bool, values: Sequence[str]) -> st
     return best
 
 
-def _least_place(v: Lanes, dtype: DType, numbers: DType, best: str, found: Sequence[tuple[str, str]]) -> str:
+def _least_place(v: VectorType, dtype: DType, numbers: DType, best: str, found: Sequence[tuple[str, str]]) -> str:
     """Write the least place of an element that is equal to the best one, of elements and where their vectors began."""
     f, word = v.f, v.of(numbers)
     lanes = ", ".join(f"{element_kind(numbers)} {i}" for i in range(v.count))
@@ -163,7 +163,7 @@ def _least_place(v: Lanes, dtype: DType, numbers: DType, best: str, found: Seque
     return f.value(f"extractelement {word} {first}, i64 0")
 
 
-def _turned(v: Lanes, dtype: DType) -> Iterator[Callable[[str], str]]:
+def _turned(v: VectorType, dtype: DType) -> Iterator[Callable[[str], str]]:
     """Yield what writes a register with its lanes turned by half of them, by a quarter, ... by one."""
     kind, by = v.of(dtype), v.count // 2
     while by:
@@ -172,7 +172,7 @@ def _turned(v: Lanes, dtype: DType) -> Iterator[Callable[[str], str]]:
         by //= 2
 
 
-def _first_nan(v: Lanes, dtype: DType, row: str, place: str) -> None:
+def _first_nan(v: VectorType, dtype: DType, row: str, place: str) -> None:
     """Write the place of the first NaN of a row, where there is one."""
     f, kind = v.f, v.of(dtype)
     last, at = minus(f, "%count", v.count), f.slot("i64")
@@ -193,5 +193,5 @@ def _first_nan(v: Lanes, dtype: DType, row: str, place: str) -> None:
     f.start(done)
 
 
-def _read(v: Lanes, dtype: DType, row: str, at: str) -> str:
-    return Elements(v.f, v.module, v.count).load(Place(row, at, dtype))
+def _read(v: VectorType, dtype: DType, row: str, at: str) -> str:
+    return ElementAccess(v.f, v.module, v.count).load(RowPosition(row, at, dtype))

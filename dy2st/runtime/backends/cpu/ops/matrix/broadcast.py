@@ -1,4 +1,4 @@
-"""Broadcasts, and sums that undo them, of which only the run tells whether they repeat (sum) anything.
+"""Broadcasts, and sums that undo them, of which it is known only at run time whether they repeat (sum) anything.
 
 Where all extents are equal the result is the operand. Else a broadcast is a view with strides of 0, which is copied;
 those whose axes the types tell apart never come here: they are part of a loop nest (grouping.py). A matrix that is
@@ -14,10 +14,10 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.fusion.batch_broadcasts import repeats_whole
-from dy2st.runtime.backends.cpu.fusion.grouping import Group, schedule
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, in_register
+from dy2st.runtime.backends.cpu.fusion.grouping import FusedGroup, schedule
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor, in_register
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import are_ints, extents, viewed
 from dy2st.runtime.backends.cpu.ops.views import is_memory, strides
@@ -31,7 +31,7 @@ def _target(operation: Operation, operands: list[Components]) -> list[str]:
     return [next(dims)[0] if e is None else str(e) for e in operation.attributes["shape"]]
 
 
-def _same(w: Writer, shape: Sequence[str], target: Sequence[str]) -> str:
+def _same(w: FunctionEmitter, shape: Sequence[str], target: Sequence[str]) -> str:
     """Write whether two shapes of one rank are equal."""
     fine = "true"
     for extent, wanted in zip(shape, target, strict=True):
@@ -40,7 +40,7 @@ def _same(w: Writer, shape: Sequence[str], target: Sequence[str]) -> str:
 
 
 @rule("broadcast")
-def broadcast(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def broadcast(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a broadcast; `eval` says that the shapes do not fit."""
     value, f = operation.operands[0], w.f
     if not are_ints(operation.operands[1:]) or not is_memory(value):
@@ -86,7 +86,7 @@ def broadcast(w: Writer, operation: Operation, operands: list[Components]) -> Ma
     return w.guarded(operation, operands, fine, fast)
 
 
-def _repeated(w: Writer, operation: Operation, operands: list[Components], times: list[str]) -> Components:
+def _repeated(w: FunctionEmitter, operation: Operation, operands: list[Components], times: list[str]) -> Components:
     """Write a view of a tensor that is repeated whole; where there is no such number of times, `eval` says so."""
     f, value = w.f, operation.operands[0]
     fine = "true"
@@ -94,10 +94,10 @@ def _repeated(w: Writer, operation: Operation, operands: list[Components], times
         fine = f.value(f"and i1 {fine}, {f.value(f'icmp ult i64 {extent}, {2**40}')}")
     w.demand(fine)
     made = viewed(w, value, operands[0], operands[0][1], [*times, *extents(value, operands[0])])
-    return Strided.of(made, [*["0"] * len(times), *strides(w, value, operands[0])])
+    return StridedTensor.of(made, [*["0"] * len(times), *strides(w, value, operands[0])])
 
 
-def _copy(w: Writer, made: Value, source: Components, target: list[str], steps: list[str], last: str,
+def _copy(w: FunctionEmitter, made: Value, source: Components, target: list[str], steps: list[str], last: str,
           wanted: str) -> Components:  # fmt: skip
     """Write a copy of a view; where its rows lie together, the code knows that they do."""
     f, t = w.f, made.type
@@ -105,16 +105,16 @@ def _copy(w: Writer, made: Value, source: Components, target: list[str], steps: 
     beside, apart, join = f.label("beside"), f.label("apart"), f.label("join")
     f.branch(f.value(f"icmp eq i64 {last}, {wanted}"), beside, apart)
     f.start(beside)
-    w.put(kept, t, w.copied(made, Strided.of((*source[:2], *target), [*steps[:-1], "1"])))
+    w.put(kept, t, w.copied(made, StridedTensor.of((*source[:2], *target), [*steps[:-1], "1"])))
     f.jump(join)
     f.start(apart)
-    w.put(kept, t, w.copied(made, Strided.of((*source[:2], *target), [*steps[:-1], "0"])))
+    w.put(kept, t, w.copied(made, StridedTensor.of((*source[:2], *target), [*steps[:-1], "0"])))
     f.start(join)
     return w.get(kept, t)
 
 
 @rule("sum_to")
-def sum_to(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def sum_to(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a sum over the axes in front that a broadcast has added; where it has repeated others, `eval` sums."""
     value = operation.operands[0]
     t, made = tensor_type(value), tensor_type(operation.results[0])
@@ -130,11 +130,11 @@ def sum_to(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, same, lambda: w.unit.group_rule(w, group, [operands[0]]))
 
 
-def _sum_in_front(dtype: DType, front: Shape, shape: Shape) -> Group | None:
+def _sum_in_front(dtype: DType, front: Shape, shape: Shape) -> FusedGroup | None:
     """Return a loop nest that adds a tensor up along its first axes; None where there is none."""
     b = Builder()
     x = b.argument(TensorType(dtype, (*front, *shape)))
     axes = {"axis": tuple(range(len(front))), "keepdim": False}
     b.block.results = b.operation(lookup("sum"), [x], axes).results
     step, *others = schedule(b.block)
-    return step if isinstance(step, Group) and not others else None
+    return step if isinstance(step, FusedGroup) and not others else None

@@ -8,8 +8,8 @@ from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.ops.elementwise.complex import PART_OF
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, minus, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind
 from dy2st.runtime.backends.cpu.ops.matrix.scans import around, cumulative, run_lines
@@ -20,12 +20,12 @@ Made = Sequence[Components]
 
 
 def is_complex(value: Value) -> bool:
-    """Say whether a value is a tensor of complex numbers in memory that there are parts of."""
+    """Return whether a value is a tensor of complex numbers in memory that there are parts of."""
     return isinstance(value.type, TensorType) and value.type.dtype in PART_OF and value.type.rank > 0
 
 
 @rule("cumprod")
-def running(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def running(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write running products."""
     (value,), attributes = operation.operands, operation.attributes
     if not is_complex(value) or attributes.get("exclusive", False):
@@ -34,7 +34,7 @@ def running(w: Writer, operation: Operation, operands: list[Components]) -> Made
     made, backwards = allocate(w, t.dtype, shape), bool(attributes["reverse"])
     sizes = around(w, shape, attributes["axis"] % t.rank)
 
-    def write(_: Writer, f: Function) -> None:
+    def write(_: FunctionEmitter, f: LLVMFunction) -> None:
         _lines(f, t.dtype, backwards, at_end=False)
 
     name = f"cumprod.{t.dtype.name}{'.reverse' * backwards}"
@@ -42,12 +42,14 @@ def running(w: Writer, operation: Operation, operands: list[Components]) -> Made
     return [made]
 
 
-def whole(w: Writer, value: Value, components: Components, axes: Sequence[int], kept: Sequence[str]) -> Components:
+def whole(
+    w: FunctionEmitter, value: Value, components: Components, axes: Sequence[int], kept: Sequence[str]
+) -> Components:
     """Write the products over axes, one axis after the other, the last one first; `kept` are the result's extents."""
     dtype, left = tensor_type(value).dtype, extents(value, components)
     block, made = "null", components
 
-    def write(_: Writer, f: Function) -> None:
+    def write(_: FunctionEmitter, f: LLVMFunction) -> None:
         _lines(f, dtype, backwards=False, at_end=True)
 
     for axis in reversed(axes):
@@ -60,8 +62,8 @@ def whole(w: Writer, value: Value, components: Components, axes: Sequence[int], 
     return (*made[:2], *kept)
 
 
-def _lines(f: Function, dtype: DType, backwards: bool, at_end: bool) -> None:
-    """Write the products of lines of [outer, count, inner]: after each turn, or the last one."""
+def _lines(f: LLVMFunction, dtype: DType, backwards: bool, at_end: bool) -> None:
+    """Write the products of lines of [outer, count, inner]: after each iteration, or the last one."""
     part = PART_OF[dtype]
     kind, size = element_kind(part), part.itemsize
     total = f.slot(kind, 2)
@@ -90,7 +92,7 @@ def _lines(f: Function, dtype: DType, backwards: bool, at_end: bool) -> None:
                 f.store(kind, f.load(kind, slot), there)
 
 
-def _product(f: Function, kind: str, a: tuple[str, str], b: tuple[str, str]) -> list[str]:
+def _product(f: LLVMFunction, kind: str, a: tuple[str, str], b: tuple[str, str]) -> list[str]:
     """Write a times b."""
 
     def times_(x: str, y: str) -> str:

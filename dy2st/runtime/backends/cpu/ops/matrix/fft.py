@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dy2st.dtypes import DType, complex64, complex128
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ops.elementwise.complex import PART_OF
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind
-from dy2st.runtime.backends.cpu.ops.numpy_ufunc_loops import Loop
+from dy2st.runtime.backends.cpu.ops.numpy_ufunc_loops import UfuncLoop
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, extents, product
 from dy2st.runtime.backends.cpu.vector_ops.load_store import store_element
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 _LETTERS = {complex64: "Ff->F", complex128: "Dd->D"}
@@ -23,14 +23,14 @@ _COST = 8000
 
 
 @rule("fft")
-def fft(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def fft(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write transforms along an axis; `eval` says that there are no elements."""
     (x,), (given,), f = operation.operands, operands, w.f
     t = tensor_type(x)
     if t.dtype not in _LETTERS or not t.rank:
         return host_rule(w, operation, operands)
     inverse, norm = operation.attributes["inverse"], operation.attributes["norm"]
-    loop = Loop(w, f"fft.{'ifft' if inverse else 'fft'}.{_LETTERS[t.dtype]}")
+    loop = UfuncLoop(w, f"fft.{'ifft' if inverse else 'fft'}.{_LETTERS[t.dtype]}")
     shape, axis, size = extents(x, given), operation.attributes["axis"] % t.rank, t.dtype.itemsize
     length, inner = shape[axis], product(w, shape[axis + 1 :])
 
@@ -52,12 +52,12 @@ def fft(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, all_of(f, loop.there, compare(f, "sgt", length, 0)), fast)
 
 
-def _factor(w: Writer, part: DType, length: str, what: str) -> str:
+def _factor(w: FunctionEmitter, part: DType, length: str, what: str) -> str:
     """Write 1, 1 / length or 1 / sqrt(length), rounded as NumPy does."""
     if what == "whole":
         return "1.0"
     kind = element_kind(part)
     number = w.f.value(f"sitofp i64 {length} to {kind}")
     if what == "root":
-        number = Lanes(w.f, w.module, 1).intrinsic("sqrt", part, number)
+        number = VectorType(w.f, w.module, 1).intrinsic("sqrt", part, number)
     return w.f.value(f"fdiv {kind} 1.0, {number}")

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dy2st.dtypes import complex128, float64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.records import record
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import copy as copied
 from dy2st.runtime.backends.cpu.emitter.shared_routines import routine
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, negation, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, in_register
-from dy2st.runtime.backends.cpu.ops.numpy_ufunc_loops import Loop, has_nan, matrix_shape, room, row_major
+from dy2st.runtime.backends.cpu.ops.numpy_ufunc_loops import UfuncLoop, has_nan, matrix_shape, room, row_major
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, product
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element
@@ -57,13 +57,13 @@ _LETTERS = {float64: "d", complex128: "D"}
 
 
 @rule(*_FORMS)
-def factor(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def factor(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a run of a loop over a batch of matrices."""
     form, f, values = _FORMS[operation.op.name], w.f, operation.operands
     if any(tensor_type(v).dtype is not float64 for v in values):
         return host_rule(w, operation, operands)
     letters = ["".join(_LETTERS[tensor_type(v).dtype] for v in side) for side in (values, operation.results)]
-    loop = Loop(w, f"{form.loop}.{'->'.join(letters)}")
+    loop = UfuncLoop(w, f"{form.loop}.{'->'.join(letters)}")
     cores, batch, fine = _extents(w, form, values, operands)
     if form.finite:
         (size,) = (product(w, [*batch, *(cores[c] for c in axes)]) for axes in form.operands)
@@ -93,12 +93,12 @@ def factor(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("qr")
-def qr(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def qr(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write Q and R of a batch: the loops take a matrix, which the first overwrites, and the factors of reflections."""
     (value,), f = operation.operands, w.f
     if tensor_type(value).dtype is not float64:
         return host_rule(w, operation, operands)
-    raw, reduced = Loop(w, "linalg.qr_r_raw.d->d"), Loop(w, "linalg.qr_reduced.dd->d")
+    raw, reduced = UfuncLoop(w, "linalg.qr_r_raw.d->d"), UfuncLoop(w, "linalg.qr_reduced.dd->d")
     batch, (rows, columns) = matrix_shape(value, operands[0], 2)
     count, k = product(w, batch), least(f, rows, columns)
     fine = all_of(f, compare(f, "sgt", k, 0), raw.there, reduced.there)
@@ -120,10 +120,10 @@ def qr(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, fine, fast)
 
 
-def _upper(w: Writer, source: str, to: str, extents: Sequence[str]) -> None:
+def _upper(w: FunctionEmitter, source: str, to: str, extents: Sequence[str]) -> None:
     """Write the first k rows of matrices, with zeros below the diagonal."""
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         with f.loop("%count") as number, f.loop("%k") as i, f.loop("%columns") as j:
             row = plus(f, times(f, number, "%rows"), i)
             x = f.load("double", f.offset("%x", plus(f, times(f, row, "%columns"), j), "double"))
@@ -137,7 +137,7 @@ def _upper(w: Writer, source: str, to: str, extents: Sequence[str]) -> None:
 
 
 def _extents(
-    w: Writer, form: _Form, values: Sequence[Value], operands: Sequence[Components]
+    w: FunctionEmitter, form: _Form, values: Sequence[Value], operands: Sequence[Components]
 ) -> tuple[dict[str, str], list[str], str]:
     """Write what each letter is; return it, the batch, and whether all extents fit and are not 0."""
     f, cores, batch, fine = w.f, dict[str, str](), list[str](), "true"
@@ -153,7 +153,7 @@ def _extents(
 
 
 def _run(
-    w: Writer, form: _Form, loop: Loop, operation: Operation, operands: Sequence[Components],
+    w: FunctionEmitter, form: _Form, loop: UfuncLoop, operation: Operation, operands: Sequence[Components],
     made: Sequence[Components], cores: dict[str, str], batch: Sequence[str],
 ) -> None:  # fmt: skip
     f, count = w.f, product(w, batch)
@@ -176,10 +176,10 @@ def _run(
         f.call("void", "@dy2st.release", "ptr %context", f"ptr {half[0]}")
 
 
-def _symmetric(w: Writer, source: str, to: str, count: str, extent: str) -> None:
+def _symmetric(w: FunctionEmitter, source: str, to: str, count: str, extent: str) -> None:
     """Write the symmetric parts of so many matrices: (a + a^T) / 2."""
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         size = times(f, "%m", "%m")
         with f.loop("%count") as number, f.loop("%m") as i, f.loop("%m") as j:
             before = times(f, number, size)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import DType, int32
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import copy, split_routine
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, least, negation, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind
 from dy2st.runtime.backends.cpu.ops.indexing.advanced_indexing import element_at
@@ -25,7 +25,7 @@ _COST = 300
 
 
 @rule("lu")
-def eliminate(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
+def eliminate(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write both triangular factors in one matrix, and the numbers of the exchanged rows."""
     (value,), dtype = operation.operands, tensor_type(operation.operands[0]).dtype
     if dtype.name not in ("float32", "float64"):
@@ -43,7 +43,7 @@ def eliminate(w: Writer, operation: Operation, operands: list[Components]) -> Se
     return [packed, pivots]
 
 
-def _matrices(f: Function, dtype: DType) -> None:
+def _matrices(f: LLVMFunction, dtype: DType) -> None:
     """Write the elimination of a range of matrices."""
     with f.loop("%to", start="%from", hint="matrix") as number:
         matrix = element_at(f, "%a", times(f, number, "%rows", "%columns"), dtype)
@@ -55,11 +55,11 @@ def _matrices(f: Function, dtype: DType) -> None:
             _subtract(f, dtype, matrix, k)
 
 
-def _place(f: Function, dtype: DType, matrix: str, row: str, column: str) -> str:
+def _place(f: LLVMFunction, dtype: DType, matrix: str, row: str, column: str) -> str:
     return element_at(f, matrix, plus(f, times(f, row, "%columns"), column), dtype)
 
 
-def _largest(f: Function, dtype: DType, matrix: str, k: str) -> str:
+def _largest(f: LLVMFunction, dtype: DType, matrix: str, k: str) -> str:
     """Return the row of the first largest magnitude from the diagonal on; a NaN is above all numbers."""
     kind = element_kind(dtype)
     best, at = f.slot(kind), f.slot("i64")
@@ -77,7 +77,7 @@ def _largest(f: Function, dtype: DType, matrix: str, k: str) -> str:
     return f.load("i64", at)
 
 
-def _exchange(f: Function, dtype: DType, matrix: str, k: str, found: str) -> None:
+def _exchange(f: LLVMFunction, dtype: DType, matrix: str, k: str, found: str) -> None:
     with f.when(compare(f, "ne", k, found), "exchange"), f.loop("%columns", hint="element") as column:
         places = [_place(f, dtype, matrix, row, column) for row in (k, found)]
         x, y = (load_element(f, dtype, place) for place in places)
@@ -85,7 +85,7 @@ def _exchange(f: Function, dtype: DType, matrix: str, k: str, found: str) -> Non
         store_element(f, dtype, x, places[1])
 
 
-def _subtract(f: Function, dtype: DType, matrix: str, k: str) -> None:
+def _subtract(f: LLVMFunction, dtype: DType, matrix: str, k: str) -> None:
     """Write that the rows below lose their multiples of row k; the multiples stay where zeros would be."""
     kind, after = element_kind(dtype), plus(f, k, 1)
     pivot = load_element(f, dtype, _place(f, dtype, matrix, k, k))

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dy2st.dtypes import DType
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.records import record, replace
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.gemm.batched import batch_function
 from dy2st.runtime.backends.cpu.gemm.tiling import tile
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, negation
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided, is_native
-from dy2st.runtime.backends.cpu.ops.control.deferred_accumulation import Rows, put_by
-from dy2st.runtime.backends.cpu.ops.control.input_projection_batching import Right, taken_from
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor, is_native
+from dy2st.runtime.backends.cpu.ops.control.deferred_accumulation import MatrixRows, defer
+from dy2st.runtime.backends.cpu.ops.control.input_projection_batching import ProjectionWeights, taken_from
 from dy2st.runtime.backends.cpu.ops.control.prepacked_weights import FLOATS, backwards, packed_form
 from dy2st.runtime.backends.cpu.ops.matrix.integer_matmul import complex_product, run_complex_product, whole_product
 from dy2st.runtime.backends.cpu.ops.registry import rule
@@ -26,7 +26,7 @@ After = Callable[[Components], str]
 
 
 @record
-class Matrix:
+class MatrixBatch:
     """A batch of matrices in memory: rows (or columns, where `transposed`), `apart` elements from each other."""
 
     data: str
@@ -40,27 +40,29 @@ class Matrix:
     """Whether the rows of all matrices lie one after the other."""
 
 
-def _matrix(w: Writer, value: Value, components: Components, swap: bool) -> tuple[Matrix, str | None]:
+def _matrix(w: FunctionEmitter, value: Value, components: Components, swap: bool) -> tuple[MatrixBatch, str | None]:
     """Return an operand as the kernels read it, and the block of a copy where neither rows nor columns lie together."""
     apart, copy = strides(w, value, components), None
-    if isinstance(components, Strided) and "1" not in apart[-2:]:
+    if isinstance(components, StridedTensor) and "1" not in apart[-2:]:
         components = w.copied(value, components)
         apart, copy = strides(w, value, components), components[0]
     shape = extents(value, components)
     lies = apart[-1] == "1"
     rows, columns = (shape[-1], shape[-2]) if swap else (shape[-2], shape[-1])
     step = apart[-2] if lies else apart[-1]
-    whole = not swap and (copy is not None or not isinstance(components, Strided))
-    return Matrix(components[1], shape[:-2], apart[:-2], rows, columns, step, swap == lies, whole), copy
+    whole = not swap and (copy is not None or not isinstance(components, StridedTensor))
+    return MatrixBatch(components[1], shape[:-2], apart[:-2], rows, columns, step, swap == lies, whole), copy
 
 
 @rule("matmul")
-def matmul(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def matmul(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a product; `eval` says that inner extents differ."""
     return multiplied(w, operation, operands)
 
 
-def multiplied(w: Writer, operation: Operation, operands: list[Components], after: After | None = None) -> Made:
+def multiplied(
+    w: FunctionEmitter, operation: Operation, operands: list[Components], after: After | None = None
+) -> Made:
     """Write a product, and what is done with its parts where they are numbers."""
     x, y = operation.operands
     t, f = tensor_type(x), w.f
@@ -75,7 +77,7 @@ def multiplied(w: Writer, operation: Operation, operands: list[Components], afte
             host_rule(w, operation, [_dense(w, v, c) for v, c in zip((x, y), operands, strict=True)])
     swap = bool(operation.attributes["transpose_y"])
     if operation in w.ahead:
-        matrix = Right(y, operands[1], swap, b.data, b.columns, b.apart, b.transposed)
+        matrix = ProjectionWeights(y, operands[1], swap, b.data, b.columns, b.apart, b.transposed)
         made = taken_from(w, w.ahead[operation], matrix)
     else:
         packed = packed_form(w, y, operands[1], swap)
@@ -86,7 +88,7 @@ def multiplied(w: Writer, operation: Operation, operands: list[Components], afte
     return [made]
 
 
-def _whole(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def _whole(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a product of whole numbers, booleans or complex numbers; `eval` says that extents differ."""
     t, f = tensor_type(operation.operands[0]).dtype, w.f
     if not t.is_complex and not (is_native(t) and (t.is_integer or t.is_bool)):
@@ -113,7 +115,13 @@ def _whole(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 def _product(
-    w: Writer, dtype: DType, a: Matrix, b: Matrix, made: Components, packed: tuple[str, str] | None, after: str
+    w: FunctionEmitter,
+    dtype: DType,
+    a: MatrixBatch,
+    b: MatrixBatch,
+    made: Components,
+    packed: tuple[str, str] | None,
+    after: str,
 ) -> None:
     """Write the products of all matrices of a batch, or of one with a matrix that is packed, which way through it."""
     if a.lies_whole and all(step == "0" for step in b.batch_strides):  # all rows times one matrix
@@ -127,7 +135,7 @@ def _product(
 
 
 @rule("matmul_add")
-def matmul_add(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def matmul_add(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a product that is added to memory; where extents differ the interpreter takes over."""
     x, y, z = operation.operands
     t, f = tensor_type(x), w.f
@@ -141,28 +149,28 @@ def matmul_add(w: Writer, operation: Operation, operands: list[Components]) -> M
     for one, other in dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]):
         w.demand(f.value(f"icmp eq i64 {one}, {other}"))
     if operation in w.later and a.transposed and not b.transposed:
-        rows = (Rows(a.data, a.apart), Rows(b.data, b.apart))
-        made = put_by(w, w.later[operation], z, operands[2], rows, a.columns)
+        rows = (MatrixRows(a.data, a.apart), MatrixRows(b.data, b.apart))
+        made = defer(w, w.later[operation], z, operands[2], rows, a.columns)
         _release(w, left, right)
         return [made]
-    made = w.copied(z, operands[2]) if isinstance(operands[2], Strided) else writable(w, z, operands[2])
+    made = w.copied(z, operands[2]) if isinstance(operands[2], StridedTensor) else writable(w, z, operands[2])
     _products(w, FLOATS[t.dtype.name], a, b, made[1], t.dtype.itemsize, accumulate=True)
     _release(w, left, right)
     return [made]
 
 
-def _release(w: Writer, *blocks: str | None) -> None:
+def _release(w: FunctionEmitter, *blocks: str | None) -> None:
     for block in blocks:
         if block is not None:
             w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
 
 
-def _dense(w: Writer, value: Value, components: Components) -> Components:
-    return w.copied(value, components) if isinstance(components, Strided) else components
+def _dense(w: FunctionEmitter, value: Value, components: Components) -> Components:
+    return w.copied(value, components) if isinstance(components, StridedTensor) else components
 
 
 def _products(
-    w: Writer, dtype: str, a: Matrix, b: Matrix, made: str, itemsize: int, accumulate: bool = False,
+    w: FunctionEmitter, dtype: str, a: MatrixBatch, b: MatrixBatch, made: str, itemsize: int, accumulate: bool = False,
     after: str = "ptr null",
 ) -> None:  # fmt: skip
     """Write the products of all matrices of a batch, or add them to what is there."""
@@ -186,7 +194,7 @@ def _products(
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
 
 
-def _some_bytes(w: Writer, size: str) -> tuple[str, str]:
+def _some_bytes(w: FunctionEmitter, size: str) -> tuple[str, str]:
     """Write an allocation where any bytes are asked for; return the block, else null, and its content."""
     f = w.f
     slots = [f.slot("ptr"), f.slot("ptr")]

@@ -14,7 +14,7 @@ from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.traits import Monoid
 from dy2st.ir.types import TensorType
 from dy2st.ops.reduce.reduction import Max, Mean, Min, Top
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, in_register, is_native
 from dy2st.runtime.backends.cpu.ops.matrix.complex_products import is_complex, whole
@@ -24,13 +24,13 @@ from dy2st.runtime.backends.cpu.ops.tensors import allocate, extents, product
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element
 from dy2st.runtime.backends.cpu.vector_ops.reductions import combined, identity
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 
 
 @rule("sum", "mean", "max", "top", "min", "prod", "all", "any")
-def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def reduce(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a reduction, run after run; `eval` refuses the largest of nothing."""
     (value,), f = operation.operands, w.f
     t, made = value.type, tensor_type(operation.results[0])
@@ -40,7 +40,7 @@ def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     if not isinstance(t, TensorType) or not is_native(t.dtype) or not is_native(made.dtype):
         return host_rule(w, operation, operands)
     if in_register(t):
-        return [(converted(Lanes(f, w.module, 1), operands[0][0], t.dtype, made.dtype),)]
+        return [(converted(VectorType(f, w.module, 1), operands[0][0], t.dtype, made.dtype),)]
     shape = extents(value, operands[0])
     if in_register(made) and operation.op.monoid == "mul":
         return [(_product_of_all(w, t.dtype, made.dtype, operands[0][1], product(w, shape)),)]
@@ -68,14 +68,16 @@ def reduce(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return w.guarded(operation, operands, fine, fast)
 
 
-def _run_reduction(w: Writer, op: OpDef, source: DType, made: DType, places: tuple[str, str], sizes: list[str]) -> None:
+def _run_reduction(
+    w: FunctionEmitter, op: OpDef, source: DType, made: DType, places: tuple[str, str], sizes: list[str]
+) -> None:
     """Write a reduction of one run of axes, in the order of the elements, between two places in memory."""
     step, finish = partial(_step, op.monoid, source, made), _mean if isinstance(op, Mean) else None
     scan = Scan((source,), (made,), (identity(op.monoid, made),), step, (made,), at_end=True, finish=finish)
     run_scan(w, scan, f"{op.name}.{source.name}.{made.name}", places[:1], places[1:], sizes)
 
 
-def _product_of_all(w: Writer, source: DType, made: DType, data: str, count: str) -> str:
+def _product_of_all(w: FunctionEmitter, source: DType, made: DType, data: str, count: str) -> str:
     """Write the product of so many elements, one after the other: in another order it may be another infinity or 0."""
     room = w.f.slot("i64")
     _run_reduction(w, lookup("prod"), source, made, (data, room), ["1", count, "1"])
@@ -105,11 +107,11 @@ def _runs(axes: Sequence[int]) -> list[range]:
 
 
 def _step(
-    monoid: Monoid, source: DType, made: DType, v: Lanes, kept: list[str], read: list[str], _: str
+    monoid: Monoid, source: DType, made: DType, v: VectorType, kept: list[str], read: list[str], _: str
 ) -> tuple[list[str], list[str]]:
     return [combined(v, monoid, made, converted(v, read[0], source, made), kept[0])], []
 
 
-def _mean(v: Lanes, dtype: DType, register: str, count: str) -> str:
-    divisor = v.spread(converted(Lanes(v.f, v.module, 1), count, int64, dtype), dtype)
+def _mean(v: VectorType, dtype: DType, register: str, count: str) -> str:
+    divisor = v.spread(converted(VectorType(v.f, v.module, 1), count, int64, dtype), dtype)
     return v.f.value(f"fdiv {v.of(dtype)} {register}, {divisor}")

@@ -12,21 +12,21 @@ from dy2st.ir.program import Operation, tensor_type
 from dy2st.ir.traits import Monoid
 from dy2st.ops.reduce.scan import CumMax, CumProd
 from dy2st.records import record
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import split_routine, stretches
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, minus, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, in_register, is_native
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, extents, product
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
-from dy2st.runtime.backends.cpu.vector_ops.load_store import Elements, Place
+from dy2st.runtime.backends.cpu.vector_ops.load_store import ElementAccess, RowPosition
 from dy2st.runtime.backends.cpu.vector_ops.reductions import combined
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
-Step = Callable[[Lanes, list[str], list[str], str], tuple[list[str], list[str]]]
-"""Writes one turn: (lanes, what is kept, elements, place) -> (what is kept now, elements of the results)."""
+Step = Callable[[VectorType, list[str], list[str], str], tuple[list[str], list[str]]]
+"""Writes one iteration: (lanes, what is kept, elements, place) -> (what is kept now, elements of the results)."""
 
 
 _COST = 500
@@ -40,45 +40,45 @@ class Scan:
     sources: tuple[DType, ...]
     kept: tuple[DType, ...]
     start: tuple[float | None, ...]
-    """What is kept before the first turn; None for the first element."""
+    """What is kept before the first iteration; None for the first element."""
     step: Step
     results: tuple[DType, ...]
     reverse: bool = False
     at_end: bool = False
-    """The results are what is kept after the last turn."""
-    finish: Callable[[Lanes, DType, str, str], str] | None = None
-    """What is done with a result at the end: (lanes, dtype, register, number of turns) -> register."""
+    """The results are what is kept after the last iteration."""
+    finish: Callable[[VectorType, DType, str, str], str] | None = None
+    """What is done with a result at the end: (lanes, dtype, register, number of iterations) -> register."""
 
-    def write(self, w: Writer, f: Function) -> None:
+    def write(self, w: FunctionEmitter, f: LLVMFunction) -> None:
         """Write a range of lines of the routine: pointers of operands and of results, and the three extents."""
         lanes = w.unit.target.lanes(max(4, *(d.itemsize for d in (*self.sources, *self.results))))
         spans = stretches(f, "%inner", lanes)
         last = "%to"
-        if None in self.start:  # without turns there is no first element to read
+        if None in self.start:  # without iterations there is no first element to read
             last = f.value(f"select i1 {compare(f, 'sgt', '%count', 0)}, i64 %to, i64 %from")
         with f.loop(last, start="%from", hint="outer") as o:
             for start, stop, count in spans:
                 with f.loop(stop, count, start, hint="inner") as j:
-                    self._line(w, f, Lanes(f, w.unit.kernels, count), o, j)
+                    self._line(w, f, VectorType(f, w.unit.kernels, count), o, j)
 
-    def _line(self, w: Writer, f: Function, v: Lanes, outer: str, j: str) -> None:
-        elements = Elements(f, w.unit.kernels, v.count)
+    def _line(self, w: FunctionEmitter, f: LLVMFunction, v: VectorType, outer: str, j: str) -> None:
+        elements = ElementAccess(f, w.unit.kernels, v.count)
 
-        def at(turn: str) -> str:
-            return plus(f, times(f, plus(f, times(f, outer, "%count"), turn), "%inner"), j)
+        def at(iteration: str) -> str:
+            return plus(f, times(f, plus(f, times(f, outer, "%count"), iteration), "%inner"), j)
 
-        def read(turn: str) -> list[str]:
-            return [elements.load(Place(f"%x{i}", at(turn), dtype)) for i, dtype in enumerate(self.sources)]
+        def read(iteration: str) -> list[str]:
+            return [elements.load(RowPosition(f"%x{i}", at(iteration), dtype)) for i, dtype in enumerate(self.sources)]
 
         def store(number: str, registers: Sequence[str]) -> None:
             for i, (dtype, register) in enumerate(zip(self.results, registers, strict=True)):
-                elements.store(Place(f"%y{i}", number, dtype), register)
+                elements.store(RowPosition(f"%y{i}", number, dtype), register)
 
         slots = [f.slot(v.of(dtype)) for dtype in self.kept]
         for slot, dtype, start in zip(slots, self.kept, self.start, strict=True):
             f.store(v.of(dtype), v.constant(start, dtype) if start is not None else read("0")[0], slot)
-        with f.loop("%count", hint="along") as turn:
-            place = minus(f, minus(f, "%count", 1), turn) if self.reverse else turn
+        with f.loop("%count", hint="along") as iteration:
+            place = minus(f, minus(f, "%count", 1), iteration) if self.reverse else iteration
             kept = [f.load(v.of(dtype), slot) for dtype, slot in zip(self.kept, slots, strict=True)]
             kept, made = self.step(v, kept, read(place), place)
             for slot, dtype, register in zip(slots, self.kept, kept, strict=True):
@@ -93,14 +93,15 @@ class Scan:
 
 
 def run_scan(
-    w: Writer, scan: Scan, name: str, operands: Sequence[str], results: Sequence[str], sizes: list[str]
+    w: FunctionEmitter, scan: Scan, name: str, operands: Sequence[str], results: Sequence[str], sizes: list[str]
 ) -> None:
     """Write a call of a scan's routine."""
     run_lines(w, name, scan.write, operands, results, sizes)
 
 
 def run_lines(
-    w: Writer, name: str, write: Callable[[Writer, Function], None], operands: Sequence[str], results: Sequence[str],
+    w: FunctionEmitter, name: str, write: Callable[[FunctionEmitter, LLVMFunction], None], operands: Sequence[str],
+    results: Sequence[str],
     sizes: list[str],
 ) -> None:  # fmt: skip
     """Write a call of a routine on lines of [outer, count, inner]; `write` writes a range of `outer`."""
@@ -110,17 +111,17 @@ def run_lines(
     w.f.call("void", symbol, *(f"ptr {p}" for p in (*operands, *results)), *(f"i64 {n}" for n in sizes))
 
 
-def _units(f: Function) -> tuple[str, str]:
+def _units(f: LLVMFunction) -> tuple[str, str]:
     return "%outer", times(f, "%count", "%inner", _COST)
 
 
-def around(w: Writer, shape: Sequence[str], axis: int) -> list[str]:
+def around(w: FunctionEmitter, shape: Sequence[str], axis: int) -> list[str]:
     """Return the extents of a tensor as [outer, count, inner] about an axis."""
     return [product(w, shape[:axis]), shape[axis], product(w, shape[axis + 1 :])]
 
 
 # ---- running results -------------------------------------------------------------------------------------------------
-def _running(w: Writer, scan: Scan, operation: Operation, operands: list[Components]) -> Made:
+def _running(w: FunctionEmitter, scan: Scan, operation: Operation, operands: list[Components]) -> Made:
     """Write a scan whose results have the extents of its operand."""
     value = operation.operands[0]
     t = tensor_type(value)
@@ -139,7 +140,7 @@ def _is_plain(operation: Operation) -> bool:
 
 
 @rule("cumsum")
-def cumulative(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def cumulative(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write running sums or products, in the order in which NumPy adds; `exclusive` ones are those before."""
     if not _is_plain(operation):
         return host_rule(w, operation, operands)
@@ -147,7 +148,7 @@ def cumulative(w: Writer, operation: Operation, operands: list[Components]) -> M
     exclusive = operation.attributes.get("exclusive", False)
     monoid: Monoid = "mul" if isinstance(operation.op, CumProd) else "add"
 
-    def step(v: Lanes, kept: list[str], read: list[str], _: str) -> tuple[list[str], list[str]]:
+    def step(v: VectorType, kept: list[str], read: list[str], _: str) -> tuple[list[str], list[str]]:
         total = combined(v, monoid, made, kept[0], converted(v, read[0], source, made))
         return [total, total], [kept[1] if exclusive else total]
 
@@ -157,13 +158,13 @@ def cumulative(w: Writer, operation: Operation, operands: list[Components]) -> M
 
 
 @rule("linear_scan")
-def linear_scan(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def linear_scan(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the states of a linear recurrence."""
     dtype = tensor_type(operation.operands[0]).dtype
     if not _is_plain(operation) or not dtype.is_floating:
         return host_rule(w, operation, operands)
 
-    def step(v: Lanes, kept: list[str], read: list[str], _: str) -> tuple[list[str], list[str]]:
+    def step(v: VectorType, kept: list[str], read: list[str], _: str) -> tuple[list[str], list[str]]:
         scaled = v.f.value(f"fmul {v.of(dtype)} {read[0]}, {kept[0]}")
         return [v.f.value(f"fadd {v.of(dtype)} {scaled}, {read[1]}")], kept
 
@@ -171,7 +172,7 @@ def linear_scan(w: Writer, operation: Operation, operands: list[Components]) -> 
     return _running(w, scan, operation, operands)
 
 
-def better(v: Lanes, dtype: DType, largest: bool, one: str, other: str) -> str:
+def better(v: VectorType, dtype: DType, largest: bool, one: str, other: str) -> str:
     """Write where `one` is a NaN or beyond the other, which is no NaN."""
     f = v.f
     if not dtype.is_floating:
@@ -182,13 +183,13 @@ def better(v: Lanes, dtype: DType, largest: bool, one: str, other: str) -> str:
 
 
 @rule("cummax", "cummin")
-def running_extreme(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def running_extreme(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write running extrema and their places, the last of equal ones."""
     if not _is_plain(operation):
         return host_rule(w, operation, operands)
     dtype, largest = tensor_type(operation.operands[0]).dtype, isinstance(operation.op, CumMax)
 
-    def step(v: Lanes, kept: list[str], read: list[str], place: str) -> tuple[list[str], list[str]]:
+    def step(v: VectorType, kept: list[str], read: list[str], place: str) -> tuple[list[str], list[str]]:
         stays = better(v, dtype, largest, kept[0], read[0])
         best = v.select(stays, kept[0], read[0], dtype)
         places = v.select(stays, kept[1], v.spread(place, int64), int64)

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.reduce.sorting import ArgSort
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import routine, split_routine
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, least, minus, most, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind, in_register, is_native
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, allocate_bytes, extents, product, thread_count
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element, store_element
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 RECORD = 16
@@ -32,7 +32,7 @@ _COST = 20_000
 
 
 @rule("sort", "argsort")
-def order(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def order(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the elements in order, or their places."""
     (value,) = operation.operands
     t = tensor_type(value)
@@ -47,7 +47,7 @@ def order(w: Writer, operation: Operation, operands: list[Components]) -> Made:
 
 
 @rule("topk")
-def first_ones(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def first_ones(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the first elements of a line and their places; `eval` says that there are not so many."""
     (value,), f = operation.operands, w.f
     t, k = tensor_type(value), operation.attributes["k"]
@@ -65,7 +65,7 @@ def first_ones(w: Writer, operation: Operation, operands: list[Components]) -> M
 
 
 def _ordered(
-    w: Writer, value: Value, source: str, rooms: Sequence[str], shape: Sequence[str], axis: int, kept: str,
+    w: FunctionEmitter, value: Value, source: str, rooms: Sequence[str], shape: Sequence[str], axis: int, kept: str,
     descending: bool,
 ) -> None:  # fmt: skip
     """Write the first `kept` elements of each line, in order, to one room, and their places to the other."""
@@ -79,8 +79,8 @@ def _ordered(
     else:
         sorted_ = sorting_routine(w)
 
-    def write(g: Function) -> None:
-        v, records = Lanes(g, kernels, 1), g.offset("%records", times(g, "%who", "%room"))
+    def write(g: LLVMFunction) -> None:
+        v, records = VectorType(g, kernels, 1), g.offset("%records", times(g, "%who", "%room"))
         with g.loop("%to", start="%from", hint="outer") as o, g.loop("%inner", hint="inner") as j:
             with g.loop("%count", hint="read") as i:
                 element = load_element(g, dtype, _at(g, dtype, "%x", o, i, j, "%count"))
@@ -106,21 +106,21 @@ def _ordered(
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
 
 
-def _units(f: Function) -> tuple[str, str]:
+def _units(f: LLVMFunction) -> tuple[str, str]:
     return "%outer", times(f, "%count", "%inner", _COST)
 
 
-def sorting_routine(w: Writer) -> str:
+def sorting_routine(w: FunctionEmitter) -> str:
     """Return the symbol of `(records, count, kept)`, which brings records into order; as many are free behind them."""
     return routine(w, "sort.records", [("ptr", "%a"), ("i64", "%count"), ("i64", "%kept")], _merge)
 
 
-def _at(f: Function, dtype: DType, base: str, outer: str, i: str, inner: str, count: str) -> str:
+def _at(f: LLVMFunction, dtype: DType, base: str, outer: str, i: str, inner: str, count: str) -> str:
     number = plus(f, times(f, plus(f, times(f, outer, count), i), "%inner"), inner)
     return f.offset(base, times(f, number, dtype.itemsize))
 
 
-def _key(v: Lanes, dtype: DType, element: str, descending: bool) -> str:
+def _key(v: VectorType, dtype: DType, element: str, descending: bool) -> str:
     """Write the whole number that stands for an element in comparisons."""
     f = v.f
     if dtype.is_floating:
@@ -138,18 +138,18 @@ def _key(v: Lanes, dtype: DType, element: str, descending: bool) -> str:
     return f.value(f"xor i64 {key}, -1") if descending else key
 
 
-def _record(f: Function, base: str, i: str) -> tuple[str, str]:
+def _record(f: LLVMFunction, base: str, i: str) -> tuple[str, str]:
     at = f.offset(base, times(f, i, RECORD))
     return f.load("i64", at), f.load("i64", f.offset(at, 8))
 
 
-def _put(f: Function, base: str, i: str, record: tuple[str, str]) -> None:
+def _put(f: LLVMFunction, base: str, i: str, record: tuple[str, str]) -> None:
     at = f.offset(base, times(f, i, RECORD))
     f.store("i64", record[0], at)
     f.store("i64", record[1], f.offset(at, 8))
 
 
-def _insert(f: Function) -> None:
+def _insert(f: LLVMFunction) -> None:
     """Write: bring the least `%kept` of `%count` records to the front, each put in where it belongs."""
     with f.loop("%count", start=1, hint="next") as i:
         last = least(f, minus(f, "%kept", 1), minus(f, i, 1))
@@ -173,7 +173,7 @@ def _insert(f: Function) -> None:
             _put(f, "%a", f.load("i64", room), new)
 
 
-def _merge(f: Function) -> None:
+def _merge(f: LLVMFunction) -> None:
     """Write: sort `%count` records, runs of 1, 2, 4, ... by turns; as many are free behind them."""
     source, target, width = f.slot("ptr"), f.slot("ptr"), f.slot("i64")
     f.store("ptr", "%a", source)
@@ -199,7 +199,7 @@ def _merge(f: Function) -> None:
         f.call("void", "@llvm.memcpy.p0.p0.i64", "ptr %a", f"ptr {ended}", f"i64 {bytes_}", "i1 false")
 
 
-def _merge_pair(f: Function, source: str, to: str, low: str, middle: str, high: str) -> None:
+def _merge_pair(f: LLVMFunction, source: str, to: str, low: str, middle: str, high: str) -> None:
     """Write the merger of two runs, without a branch that depends on the elements."""
     left, right = f.slot("i64"), f.slot("i64")
     f.store("i64", low, left)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import split_routine
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind
 from dy2st.runtime.backends.cpu.ops.indexing.advanced_indexing import element_at, nest
@@ -17,7 +17,7 @@ from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, extents, product
 from dy2st.runtime.backends.cpu.ops.views import is_memory
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element, store_element
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 _COST = 2_000
@@ -25,7 +25,7 @@ _COST = 2_000
 
 
 @rule("adaptive_max_pool")
-def largest_of_cells(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def largest_of_cells(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the largest elements of cells and their places; `eval` says that there is nothing to pool."""
     (value,), f = operation.operands, w.f
     if not is_memory(value):
@@ -52,7 +52,7 @@ def largest_of_cells(w: Writer, operation: Operation, operands: list[Components]
     return w.guarded(operation, operands, some, fast)
 
 
-def _maps(f: Function, kernels: Module, dtype: DType, rank: int) -> None:
+def _maps(f: LLVMFunction, kernels: LLVMModule, dtype: DType, rank: int) -> None:
     """Write the cells of a range of maps."""
     kind = element_kind(dtype)
     best, at = f.slot(kind), f.slot("i64")
@@ -75,7 +75,7 @@ def _maps(f: Function, kernels: Module, dtype: DType, rank: int) -> None:
             return
         place = _number(f, places, "extent")
         x = load_element(f, dtype, element_at(f, source, place, dtype))
-        v, top, found = Lanes(f, kernels, 1), f.load(kind, best), f.load("i64", at)
+        v, top, found = VectorType(f, kernels, 1), f.load(kind, best), f.load("i64", at)
         more = better(v, dtype, True, x, top)
         f.store(kind, v.select(more, x, top, dtype), best)
         f.store("i64", v.select(more, place, found, int64), at)
@@ -85,14 +85,14 @@ def _maps(f: Function, kernels: Module, dtype: DType, rank: int) -> None:
         nest(f, [f"%count.{i}" for i in range(rank)], cell)
 
 
-def _bounds(f: Function, at: str, extent: str, count: str) -> tuple[str, str]:
+def _bounds(f: LLVMFunction, at: str, extent: str, count: str) -> tuple[str, str]:
     """Write where a cell begins and ends: [at * extent / count, (at + 1) * extent / count), outwards."""
     before = times(f, at, extent)
     behind = plus(f, before, extent, count, -1)
     return f.value(f"udiv i64 {before}, {count}"), f.value(f"udiv i64 {behind}, {count}")
 
 
-def _number(f: Function, places: Sequence[str], row: str) -> str:
+def _number(f: LLVMFunction, places: Sequence[str], row: str) -> str:
     """Write the row-major number of a place."""
     number = "0"
     for i, place in enumerate(places):

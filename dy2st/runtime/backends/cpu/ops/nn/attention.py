@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.nn.attention import drop_of, mask_of
-from dy2st.runtime.backends.cpu.attention.shape_row import FIELDS, OPERANDS
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.attention.shape_descriptor import FIELDS, OPERANDS
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import any_of, compare, negation
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, Strided
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, StridedTensor
 from dy2st.runtime.backends.cpu.ops.control.prepacked_weights import FLOATS
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, allocate_bytes, extents, product
@@ -19,14 +19,14 @@ _MOST_RANK = 4
 
 
 @rule("attention", "attention_grad", "attention_mask_grad")
-def attention(w: Writer, operation: Operation, operands: list[Components]) -> Sequence[Components]:
-    """Write softmax(q k^T + mask) v, or its pull-back; heads that are views are read as they lie."""
+def attention(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Sequence[Components]:
+    """Write softmax(q k^T + mask) v, or its VJP; heads that are views are read as they lie."""
     t = tensor_type(operation.operands[0])
     known = t.dtype.name in FLOATS and t.rank <= _MOST_RANK
     copies: list[tuple[Value, Components]] = []
     given: list[Components] = []
     for value, components in zip(operation.operands, operands, strict=True):
-        if isinstance(components, Strided) and not (known and _has_rows(value, components)):
+        if isinstance(components, StridedTensor) and not (known and _has_rows(value, components)):
             components = w.copied(value, components)
             copies.append((value, components))
         given.append(components)
@@ -36,12 +36,12 @@ def attention(w: Writer, operation: Operation, operands: list[Components]) -> Se
     return made
 
 
-def _has_rows(value: Value, components: Strided) -> bool:
-    """Say whether the elements of a row lie together."""
+def _has_rows(value: Value, components: StridedTensor) -> bool:
+    """Return whether the elements of a row lie together."""
     return components.strides[-1] == "1" or tensor_type(value).shape[-1] == 1
 
 
-def _run(w: Writer, operation: Operation, given: list[Components]) -> Sequence[Components]:
+def _run(w: FunctionEmitter, operation: Operation, given: list[Components]) -> Sequence[Components]:
     """Write the row of extents and the call; where extents do not fit the interpreter takes over."""
     f, name, t = w.f, operation.op.name, tensor_type(operation.operands[0])
     pairs = list(zip(operation.operands, given, strict=True))
@@ -70,7 +70,7 @@ def _run(w: Writer, operation: Operation, given: list[Components]) -> Sequence[C
     return made
 
 
-def _draw(w: Writer, drop: list[str], batch: list[str]) -> dict[str, str]:
+def _draw(w: FunctionEmitter, drop: list[str], batch: list[str]) -> dict[str, str]:
     """Return the numbers by which weights are dropped for the row of the kernel."""
     seed, draw, keep, factor, *drawn = drop
     apart: list[str] = []
@@ -96,7 +96,9 @@ def _pairs(values: dict[str, tuple[Value, Components]], shapes: dict[str, list[s
     return pairs
 
 
-def _numbers(w: Writer, values: dict[str, tuple[Value, Components]], shapes: dict[str, list[str]]) -> dict[str, str]:
+def _numbers(
+    w: FunctionEmitter, values: dict[str, tuple[Value, Components]], shapes: dict[str, list[str]]
+) -> dict[str, str]:
     """Return extents and steps for the row of the kernel."""
     q, v = shapes["q"], shapes["v"]
     numbers: dict[str, str] = dict(zip(("outer", "inner"), ["1", "1", *q[:-2]][-2:], strict=True))

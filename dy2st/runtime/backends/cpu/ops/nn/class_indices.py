@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import int32
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import clear
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, any_of, compare, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, element_kind, in_register, is_native
@@ -18,7 +18,7 @@ Made = Sequence[Components]
 
 
 @rule("class_places")
-def class_places(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def class_places(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the labels as places; `eval` says which of them is no class."""
     labels, f = operation.operands[0], w.f
     t = tensor_type(labels)
@@ -41,7 +41,7 @@ def class_places(w: Writer, operation: Operation, operands: list[Components]) ->
 
 
 @rule("keep_at")
-def keep_at(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def keep_at(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write zeros and the elements that are kept; `eval` takes shapes that broadcast."""
     (value, places), f = operation.operands, w.f
     t, axis = tensor_type(value), operation.attributes["axis"]

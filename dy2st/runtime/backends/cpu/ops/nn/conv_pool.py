@@ -10,8 +10,8 @@ from dy2st.ir.program import Operation, tensor_type
 from dy2st.ops.nn.adaptive_pooling import AdaptiveAvgPool
 from dy2st.ops.nn.conv import ConvInputGrad
 from dy2st.ops.nn.pooling import AvgPool
-from dy2st.runtime.backends.cpu.conv.common.shape_row import FIELDS
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.conv.common.shape_descriptor import FIELDS
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components
 from dy2st.runtime.backends.cpu.ops.matrix.matmul import After
 from dy2st.runtime.backends.cpu.ops.registry import rule
@@ -21,7 +21,7 @@ Made = Sequence[Components]
 _FLOATS = {"float32": "f32", "float64": "f64"}
 
 
-def _row(w: Writer, **fields: Sequence[str | int]) -> str:
+def _row(w: FunctionEmitter, **fields: Sequence[str | int]) -> str:
     """Write a row of extents as the kernels read it; missing spatial axes stand in front."""
     row = w.f.slot("i64", len(FIELDS))
     fill = {"low": "0", "high": "0", "after": "0"}
@@ -35,7 +35,7 @@ def _row(w: Writer, **fields: Sequence[str | int]) -> str:
 
 
 def _counts(
-    w: Writer, inside: Sequence[str], kernel: Sequence[str | int], attributes: dict[str, Any]
+    w: FunctionEmitter, inside: Sequence[str], kernel: Sequence[str | int], attributes: dict[str, Any]
 ) -> tuple[list[str], str]:
     """Return how many windows fit along each axis, and whether one does along all."""
     f, counts, fine = w.f, list[str](), "true"
@@ -54,7 +54,7 @@ def _counts(
     return counts, fine
 
 
-def _count_up(w: Writer, n: str, low: int, room: str, stride: int) -> str:
+def _count_up(w: FunctionEmitter, n: str, low: int, room: str, stride: int) -> str:
     """Return how many windows there are where a last one may reach over the end; it begins in front of that."""
     f = w.f
     rest = f.call("i64", "@llvm.smax.i64", f"i64 {f.value(f'add i64 {room}, {stride - 1}')}", "i64 0")
@@ -74,14 +74,14 @@ def _fits(operation: Operation) -> bool:
 
 
 @rule("conv")
-def convolution(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def convolution(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a convolution."""
     if not _fits(operation):
         return host_rule(w, operation, operands)
     return convolved(w, operation, operands)
 
 
-def convolved(w: Writer, operation: Operation, operands: list[Components], after: After | None = None) -> Made:
+def convolved(w: FunctionEmitter, operation: Operation, operands: list[Components], after: After | None = None) -> Made:
     """Write a convolution of numbers, and what is done with its channels."""
     x, filters = (extents(v, c) for v, c in zip(operation.operands, operands, strict=True))
     attributes, f = operation.attributes, w.f
@@ -108,7 +108,7 @@ def convolved(w: Writer, operation: Operation, operands: list[Components], after
 
 
 @rule("conv_input_grad", "conv_weight_grad")
-def gradients(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def gradients(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the transposes of a convolution in its input and in its filters."""
     if not _fits(operation):
         return host_rule(w, operation, operands)
@@ -136,7 +136,7 @@ def gradients(w: Writer, operation: Operation, operands: list[Components]) -> Ma
 
 
 def _shape(
-    w: Writer, x: Sequence[str], filters: Sequence[str], counts: Sequence[str], attributes: dict[str, Any]
+    w: FunctionEmitter, x: Sequence[str], filters: Sequence[str], counts: Sequence[str], attributes: dict[str, Any]
 ) -> str:
     return _row(
         w, batch=[x[0]], channels=[x[1]], filters=[filters[0]], groups=[attributes["groups"]], kernel=filters[2:],
@@ -145,7 +145,7 @@ def _shape(
     )  # fmt: skip
 
 
-def _run(w: Writer, name: str, operation: Operation, row: str, places: tuple[str, str, str]) -> None:
+def _run(w: FunctionEmitter, name: str, operation: Operation, row: str, places: tuple[str, str, str]) -> None:
     dtype = _FLOATS[tensor_type(operation.operands[0]).dtype.name]
     size = w.f.call("i64", w.library(f"conv.{dtype}.scratch"), f"ptr {row}")
     block, data = allocate_bytes(w, size)
@@ -153,7 +153,7 @@ def _run(w: Writer, name: str, operation: Operation, row: str, places: tuple[str
     w.f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
 
 
-def _pool_shape(w: Writer, x: Sequence[str], counts: Sequence[str], attributes: dict[str, Any]) -> str:
+def _pool_shape(w: FunctionEmitter, x: Sequence[str], counts: Sequence[str], attributes: dict[str, Any]) -> str:
     return _row(
         w, batch=[x[0]], channels=[x[1]], kernel=attributes["kernel"], out=counts, stride=attributes["stride"],
         **_padding(attributes), **{"in": x[2:]},
@@ -161,7 +161,7 @@ def _pool_shape(w: Writer, x: Sequence[str], counts: Sequence[str], attributes: 
 
 
 @rule("max_pool", "avg_pool")
-def pooling(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def pooling(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the largest elements of windows and their places, or the means of windows."""
     attributes = operation.attributes
     if not _fits(operation):
@@ -191,7 +191,7 @@ def pooling(w: Writer, operation: Operation, operands: list[Components]) -> Made
 
 
 @rule("avg_pool_grad")
-def mean_gradient(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def mean_gradient(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the transpose of `avg_pool`."""
     attributes = operation.attributes
     if not _fits(operation):
@@ -215,7 +215,7 @@ def mean_gradient(w: Writer, operation: Operation, operands: list[Components]) -
 
 
 @rule("adaptive_avg_pool", "adaptive_avg_pool_grad")
-def adaptive_mean(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def adaptive_mean(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write means of cells of equal extents as those of windows side by side, and the transpose; else call `eval`."""
     attributes, f = operation.attributes, w.f
     if not _fits(operation):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import routine, split_routine
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function, Module
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, minus, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components
 from dy2st.runtime.backends.cpu.ops.indexing.advanced_indexing import element_at
@@ -17,7 +17,7 @@ from dy2st.runtime.backends.cpu.ops.tensors import allocate, extents, product
 from dy2st.runtime.backends.cpu.ops.views import is_memory
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
 from dy2st.runtime.backends.cpu.vector_ops.load_store import load_element, store_element
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 _COST = 2_000
@@ -26,7 +26,7 @@ _EXTENTS = ("steps", "batch", "beams")
 
 
 @rule("gather_tree")
-def gather_tree(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def gather_tree(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the sequences; `eval` says which parent is outside, or that the extents differ."""
     ids, parents = operation.operands
     words, links = tensor_type(ids).dtype, tensor_type(parents).dtype
@@ -51,7 +51,7 @@ def gather_tree(w: Writer, operation: Operation, operands: list[Components]) -> 
     return w.guarded(operation, operands, fine, fast)
 
 
-def _sequences(f: Function, kernels: Module, words: DType, links: DType) -> None:
+def _sequences(f: LLVMFunction, kernels: LLVMModule, words: DType, links: DType) -> None:
     """Write the sequences of a range of the batch."""
     beam = f.slot("i64")
     with f.loop("%to", start="%from", hint="batch") as number, f.loop("%beams", hint="beam") as column:
@@ -65,10 +65,10 @@ def _sequences(f: Function, kernels: Module, words: DType, links: DType) -> None
             f.store("i64", _front(f, _link(f, kernels, links, "%parents", at), "%beams"), beam)
 
 
-def _are_inside(w: Writer, links: DType, address: str, count: str, extent: str) -> str:
+def _are_inside(w: FunctionEmitter, links: DType, address: str, count: str, extent: str) -> str:
     """Write whether all parents are beams, counted from the front or from the end."""
 
-    def write(f: Function) -> None:
+    def write(f: LLVMFunction) -> None:
         inside = f.slot("i1")
         f.store("i1", "true", inside)
         with f.loop("%count") as i:
@@ -82,9 +82,9 @@ def _are_inside(w: Writer, links: DType, address: str, count: str, extent: str) 
     return w.f.load("i1", made)
 
 
-def _link(f: Function, kernels: Module, links: DType, base: str, at: str) -> str:
-    return converted(Lanes(f, kernels, 1), load_element(f, links, element_at(f, base, at, links)), links, int64)
+def _link(f: LLVMFunction, kernels: LLVMModule, links: DType, base: str, at: str) -> str:
+    return converted(VectorType(f, kernels, 1), load_element(f, links, element_at(f, base, at, links)), links, int64)
 
 
-def _front(f: Function, place: str, extent: str) -> str:
+def _front(f: LLVMFunction, place: str, extent: str) -> str:
     return f.value(f"select i1 {compare(f, 'slt', place, 0)}, i64 {plus(f, place, extent)}, i64 {place}")

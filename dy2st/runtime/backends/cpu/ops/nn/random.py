@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from dy2st.dtypes import DType, int64
 from dy2st.ir.program import Operation, tensor_type
-from dy2st.runtime.backends.cpu.emitter.function_emitter import Writer, host_rule
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.emitter.shared_routines import each_element, routine, split_routine
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import all_of, compare, minus, plus, times
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, in_register, is_native, is_small
 from dy2st.runtime.backends.cpu.loop_nests.parallel_schedule import RANGE_UNIT, bounds, units
@@ -16,10 +16,10 @@ from dy2st.runtime.backends.cpu.ops.matrix.sorting import RECORD, sorting_routin
 from dy2st.runtime.backends.cpu.ops.registry import rule
 from dy2st.runtime.backends.cpu.ops.tensors import allocate, allocate_bytes, are_ints, extents, product
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import converted
-from dy2st.runtime.backends.cpu.vector_ops.load_store import Elements, Place, load_element, store_element
+from dy2st.runtime.backends.cpu.vector_ops.load_store import ElementAccess, RowPosition, load_element, store_element
 from dy2st.runtime.backends.cpu.vector_ops.philox import random_words64
 from dy2st.runtime.backends.cpu.vector_ops.random import FLOATS, chosen, drawn, waited, whole
-from dy2st.runtime.backends.cpu.vector_ops.vector_type import Lanes
+from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
 _KERNELS = {"random_uniform": "uniform", "random_normal": "normal"}
@@ -28,7 +28,7 @@ _COST = 30_000
 
 
 @rule("random_uniform", "random_normal")
-def draw(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def draw(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a draw into memory."""
     f, made = w.f, tensor_type(operation.results[0])
     if made.dtype.name not in FLOATS:
@@ -41,7 +41,7 @@ def draw(w: Writer, operation: Operation, operands: list[Components]) -> Made:
     return _made(w, operation, room)
 
 
-def _shape(w: Writer, operation: Operation, dims: Sequence[Components]) -> list[str]:
+def _shape(w: FunctionEmitter, operation: Operation, dims: Sequence[Components]) -> list[str]:
     rest = iter(dims)
     shape = [next(rest)[0] if e is None else str(e) for e in operation.attributes["shape"]]
     for extent in shape:
@@ -49,7 +49,7 @@ def _shape(w: Writer, operation: Operation, dims: Sequence[Components]) -> list[
     return shape
 
 
-def _room(w: Writer, operation: Operation, shape: Sequence[str]) -> Components:
+def _room(w: FunctionEmitter, operation: Operation, shape: Sequence[str]) -> Components:
     """Return where a draw is to stand: in new memory, or on the stack where it is one number or a small tensor."""
     made = tensor_type(operation.results[0])
     if is_small(made):
@@ -57,17 +57,17 @@ def _room(w: Writer, operation: Operation, shape: Sequence[str]) -> Components:
     return ("", w.f.slot("i64", 8)) if in_register(made) else allocate(w, made.dtype, shape)
 
 
-def _made(w: Writer, operation: Operation, room: Components) -> Made:
+def _made(w: FunctionEmitter, operation: Operation, room: Components) -> Made:
     made = tensor_type(operation.results[0])
     return [(load_element(w.f, made.dtype, room[1]),)] if in_register(made) else [room]
 
 
-Numbers = Callable[[Lanes, str], str]
+Numbers = Callable[[VectorType, str], str]
 
 
 def _drawn(
-    w: Writer, name: str, dtype: DType, room: str, count: str, given: Sequence[tuple[str, str, str]],
-    numbers: Callable[[Function], Numbers],
+    w: FunctionEmitter, name: str, dtype: DType, room: str, count: str, given: Sequence[tuple[str, str, str]],
+    numbers: Callable[[LLVMFunction], Numbers],
 ) -> None:  # fmt: skip
     """Write a call of a loop over `count` elements of a draw; `given` are (kind, parameter, argument).
 
@@ -76,7 +76,7 @@ def _drawn(
     target = w.unit.target
     cost = RANGE_UNIT // target.lanes(dtype.itemsize) * _COST
 
-    def write(g: Function) -> None:
+    def write(g: LLVMFunction) -> None:
         first, stop = bounds(g, "%count", RANGE_UNIT, "%from", "%to")
         start, element = g.offset("%out", times(g, first, dtype.itemsize)), numbers(g)
         each_element(g, w.unit.kernels, target, dtype, start, minus(g, stop, first),
@@ -93,7 +93,7 @@ def _seeds(operands: Sequence[Components]) -> list[tuple[str, str, str]]:
 
 
 @rule("random_exponential")
-def exponential(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def exponential(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write -log(1 - u) of uniform float64 numbers."""
     made = tensor_type(operation.results[0])
     if made.dtype.name not in FLOATS:
@@ -101,7 +101,7 @@ def exponential(w: Writer, operation: Operation, operands: list[Components]) -> 
     shape = _shape(w, operation, operands[2:])
     room = _room(w, operation, shape)
 
-    def numbers(g: Function) -> Numbers:
+    def numbers(g: LLVMFunction) -> Numbers:
         return lambda v, i: waited(v, made.dtype, "%seed", "%draw", i)
 
     name = f"random.exponential.{made.dtype.name}"
@@ -110,7 +110,7 @@ def exponential(w: Writer, operation: Operation, operands: list[Components]) -> 
 
 
 @rule("random_int")
-def integers(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def integers(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write whole numbers of a range; `eval` says that there are none."""
     f, made = w.f, tensor_type(operation.results[0])
     if not is_native(made.dtype) or not are_ints(operation.operands):
@@ -118,7 +118,7 @@ def integers(w: Writer, operation: Operation, operands: list[Components]) -> Mad
     low, high = operands[2][0], operands[3][0]
     span = minus(f, high, low)
 
-    def numbers(g: Function) -> Numbers:
+    def numbers(g: LLVMFunction) -> Numbers:
         return lambda v, i: whole(v, made.dtype, "%seed", "%draw", "%low", "%high", i)
 
     def fast() -> Made:
@@ -132,7 +132,7 @@ def integers(w: Writer, operation: Operation, operands: list[Components]) -> Mad
 
 
 @rule("random_bernoulli")
-def bernoulli(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def bernoulli(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write 1 where a uniform number is below the probability."""
     f, value = w.f, operation.operands[2]
     t = tensor_type(value)
@@ -145,9 +145,9 @@ def bernoulli(w: Writer, operation: Operation, operands: list[Components]) -> Ma
         shape = extents(value, operands[2])
     room = _room(w, operation, shape)
 
-    def numbers(g: Function) -> Numbers:
-        def number(v: Lanes, i: str) -> str:
-            limit = Elements(g, w.unit.kernels, v.count).load(Place("%p", i, t.dtype))
+    def numbers(g: LLVMFunction) -> Numbers:
+        def number(v: VectorType, i: str) -> str:
+            limit = ElementAccess(g, w.unit.kernels, v.count).load(RowPosition("%p", i, t.dtype))
             return chosen(v, t.dtype, limit, "%seed", "%draw", i)
 
         return number
@@ -158,7 +158,7 @@ def bernoulli(w: Writer, operation: Operation, operands: list[Components]) -> Ma
 
 
 @rule("random_permutation")
-def permutation(w: Writer, operation: Operation, operands: list[Components]) -> Made:
+def permutation(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the order of random keys."""
     f, dtype, count = w.f, operation.attributes["dtype"], operands[2][0]
     if not is_native(dtype) or not are_ints(operation.operands):
@@ -168,8 +168,8 @@ def permutation(w: Writer, operation: Operation, operands: list[Components]) -> 
     block, records = allocate_bytes(w, times(f, count, 2 * RECORD))
     sorted_ = sorting_routine(w)
 
-    def write(g: Function) -> None:
-        v = Lanes(g, w.unit.kernels, 1)
+    def write(g: LLVMFunction) -> None:
+        v = VectorType(g, w.unit.kernels, 1)
         with g.loop("%count", hint="draw") as i:
             record = g.offset("%records", times(g, i, RECORD))
             word = drawn(v, random_words64(1), int64, "%seed", "%draw", i)

@@ -37,7 +37,7 @@ _FIELDS = ("__code__", "__defaults__", "__kwdefaults__")
 _Entry = tuple[dict[Any, Any], Any, Any]
 
 
-class Lines:
+class WatchedWords:
     """What is looked at: addresses of words, addresses of versions, and entries of dicts, each with what is there."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Lines:
         """The objects whose addresses these are: no other one may come to stand there."""
 
     def function(self, f: types.FunctionType) -> bool:
-        """Add the code and the defaults of a function; say whether it is known where they stand."""
+        """Add the code and the defaults of a function; return whether it is known where they stand."""
         places = function_places()
         if places is not None:
             self._kept += (f, f.__code__, f.__defaults__, f.__kwdefaults__)
@@ -56,7 +56,7 @@ class Lines:
         return places is not None
 
     def cell(self, cell: types.CellType) -> bool:
-        """Add what a cell holds; say whether it is known where that stands."""
+        """Add what a cell holds; return whether it is known where that stands."""
         at = cell_place()
         if at is not None:
             self._kept += (cell, cell.cell_contents)
@@ -69,7 +69,7 @@ class Lines:
         self.words.append((id(x) + TYPE, id(type(x))))
 
     def version(self, kind: type) -> bool:
-        """Add the version of a class; say whether it is known where that stands."""
+        """Add the version of a class; return whether it is known where that stands."""
         at = version_place()
         if at is not None:
             self._kept.append(kind)
@@ -78,7 +78,7 @@ class Lines:
 
     def entry(self, owner: dict[Any, Any], key: Any) -> None:
         """Add what a dict has at a key, nothing maybe."""
-        self.entries.append((owner, key, owner.get(key, Nothing)))
+        self.entries.append((owner, key, owner.get(key, AbsentEntry)))
 
     def module_part(self, module: types.ModuleType, name: str) -> None:
         """Add what a module has under a name; a module of the package is seldom changed, so that one word will do."""
@@ -101,12 +101,12 @@ class Lines:
         return api.builtin_function(address, "dy2st", plate, keeps=(self.entries, self._kept))
 
 
-class Nothing:
+class AbsentEntry:
     """Stands for an entry of a dict that is not there."""
 
 
 def _address(x: Any) -> int:
-    return 0 if x is Nothing else id(x)
+    return 0 if x is AbsentEntry else id(x)
 
 
 def version_of(kind: type) -> int:

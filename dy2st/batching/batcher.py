@@ -3,7 +3,7 @@
 1. What has shared operands alone is copied: it is computed once.
 2. Control flow is rebuilt (`branches.py`, `loops.py`).
 3. An op with a rule becomes what the rule emits, of stacked operands.
-4. Everything else, and what prints, runs lane by lane (`each.py`).
+4. Everything else, and what prints, runs lane by lane (`lane_loop.py`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dy2st.autodiff.programs import fresh_names
-from dy2st.batching.each import each_lane
-from dy2st.batching.lanes import Form, Lane, form_type, stack_shared, stacked_type
+from dy2st.batching.batched_value import BatchedValue, LaneForm, form_type, stack_shared, stacked_type
+from dy2st.batching.lane_loop import each_lane
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
@@ -26,7 +26,7 @@ class Batcher:
 
     def __init__(self, b: Builder, lanes: Extent):
         self.b, self.lanes = b, lanes
-        self.known: dict[Value, Lane] = {}
+        self.known: dict[Value, BatchedValue] = {}
         self.source = Block()
         """The block that is being pushed through."""
 
@@ -35,21 +35,21 @@ class Batcher:
         return Batcher(b, self.lanes)
 
     # ---- values ----------------------------------------------------------------------------------------------------
-    def lane(self, value: Value) -> Lane:
+    def lane(self, value: Value) -> BatchedValue:
         """Return what a value became, as this block sees it."""
         found = self.known[value]
-        return Lane(self.b.use(found.value), found.form)
+        return BatchedValue(self.b.use(found.value), found.form)
 
-    def set(self, value: Value, made: Value, form: Form) -> None:
+    def set(self, value: Value, made: Value, form: LaneForm) -> None:
         """Say what a value became."""
-        self.known[value] = Lane(made, form)
+        self.known[value] = BatchedValue(made, form)
 
-    def stacked(self, lane: Lane) -> Value:
+    def stacked(self, lane: BatchedValue) -> Value:
         """Return a value in stacked form; StructureError for one that has none."""
         if lane.stacked:
             return self.b.use(lane.value)
         if lane.apart:
-            raise NotStackable(f"what differs between lanes has no form that is one value: {lane.value.type}")
+            raise NotBatchable(f"what differs between lanes has no form that is one value: {lane.value.type}")
         return stack_shared(self.b, lane.value, self.lanes)
 
     def count(self) -> int | Value:
@@ -80,7 +80,7 @@ class Batcher:
             mark = self.b.checkpoint()
             try:
                 results = rule(self, operation, lanes)
-            except NotStackable:
+            except NotBatchable:
                 results = None
             if results is not None:
                 self.give(operation, results)
@@ -88,7 +88,7 @@ class Batcher:
             self.b.rollback(mark)
         self.give(operation, each_lane(self.b, self.lanes, operation, lanes))
 
-    def give(self, operation: Operation, results: Sequence[Lane]) -> None:
+    def give(self, operation: Operation, results: Sequence[BatchedValue]) -> None:
         """Say what the results became, and of their types what the block of one lane knows."""
         operands = {self.known[v].value for v in operation.operands}
         for old, new in zip(operation.results, results, strict=True):
@@ -107,11 +107,11 @@ class Batcher:
             return value
         return self.b.shaped("reshape", [value], self.b.shape(want)) if isinstance(want, TensorType) else value
 
-    def _copy(self, operation: Operation, lanes: Sequence[Lane]) -> None:
+    def _copy(self, operation: Operation, lanes: Sequence[BatchedValue]) -> None:
         blocks = [clone_block(inner) for inner in operation.blocks]
         operands = [lane.value for lane in lanes]
         made = self.b.operation(operation.op, operands, dict(operation.attributes), blocks, operation.location)
-        self.give(operation, [Lane(v, Form.SHARED) for v in made.results])
+        self.give(operation, [BatchedValue(v, LaneForm.SHARED) for v in made.results])
 
 
 def pushed(program: Program, batched: Sequence[bool], lanes: Extent | None = None, told: bool = False) -> Batcher:
@@ -126,17 +126,17 @@ def pushed(program: Program, batched: Sequence[bool], lanes: Extent | None = Non
     if told:
         b.argument(ScalarType("int", lanes), "lanes")
     for argument, differs in zip(program.block.arguments, batched, strict=True):
-        form = Form.STACKED if differs else Form.SHARED
+        form = LaneForm.STACKED if differs else LaneForm.SHARED
         at.set(argument, b.argument(form_type(argument.type, form, lanes), argument.name), form)
     at.run(program.block)
     return at
 
 
-class NotStackable(StructureError):
+class NotBatchable(StructureError):
     """A rule met a value that has no stacked form; the operation then runs lane by lane."""
 
 
-Rule = Callable[[Batcher, Operation, Sequence[Lane]], "Sequence[Lane] | None"]
+Rule = Callable[[Batcher, Operation, Sequence[BatchedValue]], "Sequence[BatchedValue] | None"]
 """Emit the results of an operation of which an operand is not shared and none is apart; None where there is no way."""
 RULES: dict[str, Rule] = {}
 """By the names of ops; the modules of this package fill it."""
@@ -153,5 +153,5 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def _is_seen(operation: Operation) -> bool:
-    """Say whether an operation does something that is seen outside, once for each lane."""
+    """Return whether an operation does something that is seen outside, once for each lane."""
     return operation.op.effect or any(inner.op.effect for block in operation.blocks for inner in block.walk())

@@ -8,7 +8,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.autodiff.programs import fresh_names
-from dy2st.autodiff.unwinding import unwound
+from dy2st.autodiff.try_to_cond import unwound
 from dy2st.ir.verifier import verify
 
 

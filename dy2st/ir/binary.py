@@ -48,7 +48,7 @@ def places_of(program: Program) -> list[Location | None]:
     return [operation.location for operation in program.walk()]
 
 
-class LateProgram(Program):
+class LazyProgram(Program):
     """A Program whose operations are read when they are asked for; what it takes and gives is known."""
 
     def __init__(self, entry: str, signature: tuple[list[Type], list[Type], int], read: Callable[[], dict[str, Block]]):
@@ -219,10 +219,10 @@ class _Reader:
         self._ask = places
         self._places: Any = ()
 
-    def late(self, entry: str, signature: Any, renewed: Any, functions: bytes) -> LateProgram:
+    def late(self, entry: str, signature: Any, renewed: Any, functions: bytes) -> LazyProgram:
         taken, given, count = signature
         types = [self._kinds[kind] for kind in taken], [self._kinds[kind] for kind in given]
-        made = LateProgram(entry, (*types, int(count)), lambda: self.functions(functions))
+        made = LazyProgram(entry, (*types, int(count)), lambda: self.functions(functions))
         made.renewed = renewed
         return made
 

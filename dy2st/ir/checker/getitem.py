@@ -1,4 +1,4 @@
-"""Type rules of brackets: `x[...]`, and writes there."""
+"""Type rules of index expressions: `x[...]`, and writes there."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from dy2st.dtypes import bool_
-from dy2st.ir.checker.given import Given, rule
-from dy2st.ir.checker.joining import Known, at_least_zero
 from dy2st.ir.checker.shapes import typed
+from dy2st.ir.checker.type_join import Known, at_least_zero
+from dy2st.ir.checker.typed_operation import TypedOperation, rule
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.shapes import Dim, Extent
 
 
 @rule("index index_last index_set index_add")
-def _index(g: Given) -> Sequence[Type]:
+def _index(g: TypedOperation) -> Sequence[Type]:
     writes = g.name in ("index_set", "index_add")
     x, given = g.tensor(0), iter(range(2 if writes else 1, len(g.types)))
     shape = _indexed(g, x, list(_entries(g, x, given)))
@@ -29,8 +29,8 @@ def _index(g: Given) -> Sequence[Type]:
     return (x,)
 
 
-def _entries(g: Given, x: TensorType, given: Iterator[int]) -> Iterator[tuple[str, tuple[Known, ...]]]:
-    """Yield what each item of the brackets gives: an axis, or a place told by numbers or tensors."""
+def _entries(g: TypedOperation, x: TensorType, given: Iterator[int]) -> Iterator[tuple[str, tuple[Known, ...]]]:
+    """Yield what each item of the index expression gives: an axis, or a place told by numbers or tensors."""
 
     def operand() -> int:
         i = next(given, None)
@@ -68,14 +68,14 @@ def _entries(g: Given, x: TensorType, given: Iterator[int]) -> Iterator[tuple[st
         yield "axis", (extent,)
 
 
-def _bound(g: Given, part: Any, operand: Any) -> Any:
+def _bound(g: TypedOperation, part: Any, operand: Any) -> Any:
     """Return a bound of a slice as what is known of it: a type, or None where it is left out."""
     if part == "?":
         return g.number(operand(), "int", "bool")
     return None if part is None else ScalarType("int", g.small(part, "spec"))
 
 
-def _sliced(g: Given, extent: Extent, bounds: Sequence[ScalarType | None]) -> Known:
+def _sliced(g: TypedOperation, extent: Extent, bounds: Sequence[ScalarType | None]) -> Known:
     start, stop, step = bounds
     by = 1 if step is None else step.extent
     if not isinstance(by, int) or any(b is not None and b.extent is None for b in bounds):
@@ -99,7 +99,7 @@ def _inside(extent: Extent, bound: Extent) -> Known:
     return bound if at_least_zero(bound) and at_least_zero(extent - bound) else None
 
 
-def _indexed(g: Given, x: TensorType, entries: list[tuple[str, tuple[Known, ...]]]) -> list[Known]:
+def _indexed(g: TypedOperation, x: TensorType, entries: list[tuple[str, tuple[Known, ...]]]) -> list[Known]:
     if all(kind != "tensor" for kind, _ in entries):
         return [shape[0] for kind, shape in entries if kind == "axis"]
     places = [i for i, (kind, _) in enumerate(entries) if kind != "axis"]
@@ -109,8 +109,8 @@ def _indexed(g: Given, x: TensorType, entries: list[tuple[str, tuple[Known, ...]
     return [*before, *met, *(shape[0] for kind, shape in entries[first:] if kind == "axis")]
 
 
-def _met(g: Given, shapes: list[tuple[Known, ...]]) -> list[Known]:
-    """Return the shape to which tensors of places are broadcast."""
+def _met(g: TypedOperation, shapes: list[tuple[Known, ...]]) -> list[Known]:
+    """Return the shape to which index tensors are broadcast."""
     made: list[Known] = []
     for axis in range(-max(map(len, shapes)), 0):
         extents = [s[axis] for s in shapes if len(s) >= -axis]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import compare, minus, plus, times
 
 FIELDS = (
@@ -34,10 +34,10 @@ def shape_row(batch: int, channels: int, filters: int, groups: int, **axes: Sequ
     return [*row, 1, 0]
 
 
-class Shape:
+class ConvShape:
     """Reads of a shape row in a function; each number is read once, at its beginning."""
 
-    def __init__(self, f: Function, names: Sequence[str], row: str = "%shape"):
+    def __init__(self, f: LLVMFunction, names: Sequence[str], row: str = "%shape"):
         self._registers = {name: f.load("i64", f.offset(row, 8 * FIELDS.index(name))) for name in names}
 
     def __getitem__(self, name: str) -> str:
@@ -53,13 +53,13 @@ def axis_fields(*names: str) -> list[str]:
     return [f"{name}{axis}" for name in names for axis in range(3)]
 
 
-def source(f: Function, shape: Shape, axis: int, out: str, tap: str) -> str:
+def source(f: LLVMFunction, shape: ConvShape, axis: int, out: str, tap: str) -> str:
     """Write the input's place, maybe outside, that meets place `tap` of the kernel for place `out` of the result."""
     strided = times(f, out, shape[f"stride{axis}"])
     dilated = times(f, tap, shape[f"dilation{axis}"])
     return minus(f, plus(f, strided, dilated), shape[f"low{axis}"])
 
 
-def inside(f: Function, place: str, extent: str) -> str:
+def inside(f: LLVMFunction, place: str, extent: str) -> str:
     """Write whether 0 <= place < extent."""
     return compare(f, "ult", place, extent)

@@ -1,4 +1,4 @@
-"""Reading and writing at places: brackets, `take`, `gather_nd` and what adds there.
+"""Reading and writing at places: index expressions, `take`, `gather_nd` and what adds there.
 
 Where the places are the same in all lanes, the lane axis is a whole slice before them. Where they differ, the number of
 the lane is one more index before them: what is indexed with tensors then stands first, behind the lane axis.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.batching.each import lane_numbers
-from dy2st.batching.lanes import Lane, column, moved
-from dy2st.batching.pushing import Batcher, rule
+from dy2st.batching.batched_value import BatchedValue, column, moved
+from dy2st.batching.batcher import Batcher, rule
+from dy2st.batching.lane_loop import lane_numbers
 from dy2st.batching.rules import Lanes, again, stacked
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
@@ -21,7 +21,7 @@ WHOLE: Item = ("slice", None, None, None)
 ADVANCED = ("int", "tensor", "mask")
 
 
-class Layout:
+class IndexLayout:
     """Where the axes of a lane's `x[spec]` come from: how many the index tensors make, and how many stand before."""
 
     def __init__(self, spec: Spec, operands: Sequence[Value]):
@@ -43,11 +43,13 @@ class Layout:
         """The number of axes before those."""
 
 
-def _brackets(at: Batcher, operation: Operation, lanes: Lanes, places: Lanes, value: Value | None) -> list[Lane] | None:
+def _brackets(
+    at: Batcher, operation: Operation, lanes: Lanes, places: Lanes, value: Value | None
+) -> list[BatchedValue] | None:
     """Emit `index`, `index_set`, `index_add` or `index_last`; `value` is the stacked value that is written."""
     spec: Spec = operation.attributes["spec"]
     of = operation.operands[len(operation.operands) - len(places) :]
-    layout = Layout(spec, of)
+    layout = IndexLayout(spec, of)
     region = len(indexed_shape(operation.name, tensor_type(operation.operands[0]).shape, spec, [v.type for v in of]))
     if layout.together and all(lane.shared for lane in places):
         written = [] if value is None else [_aligned(at, value, operation.operands[1], region)]
@@ -97,7 +99,7 @@ def _with_lanes(at: Batcher, spec: Spec, of: Sequence[Value], places: Lanes, ran
     return tuple(items), given
 
 
-def _behind(at: Batcher, made: Value, layout: Layout) -> Value:
+def _behind(at: Batcher, made: Value, layout: IndexLayout) -> Value:
     """Return [lanes, index axes, others] with the index axes where a lane has them."""
     rank = tensor_type(made).rank
     front = list(range(1 + layout.rank, 1 + layout.rank + layout.first))
@@ -105,7 +107,7 @@ def _behind(at: Batcher, made: Value, layout: Layout) -> Value:
     return made if order == list(range(rank)) else at.b.emit("transpose", [made], {"perm": tuple(order)})
 
 
-def _before(at: Batcher, value: Value, layout: Layout) -> Value:
+def _before(at: Batcher, value: Value, layout: IndexLayout) -> Value:
     """Return the inverse of `_behind`."""
     rank = tensor_type(value).rank
     order = [0, *range(1 + layout.first, 1 + layout.first + layout.rank), *range(1, 1 + layout.first)]
@@ -114,19 +116,19 @@ def _before(at: Batcher, value: Value, layout: Layout) -> Value:
 
 
 @rule("index", "index_last")
-def index(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def index(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Read x[spec] of each lane."""
     return _brackets(at, operation, lanes, lanes[1:], None)
 
 
 @rule("index_set", "index_add")
-def index_write(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane] | None:
+def index_write(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
     """Write a value to x[spec] of each lane."""
     return _brackets(at, operation, lanes, lanes[2:], at.stacked(lanes[1]))
 
 
 @rule("take")
-def take(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def take(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Slices along an axis: `x[..., indices]`."""
     b, axis, (x, indices) = at.b, operation.attributes["axis"], lanes
     if indices.shared:
@@ -141,7 +143,7 @@ def take(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
 
 
 @rule("take_add")
-def take_add(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def take_add(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Values added to slices along an axis."""
     b, axis, (x, values, indices) = at.b, operation.attributes["axis"], lanes
     base, added = at.stacked(x), at.stacked(values)
@@ -154,7 +156,7 @@ def take_add(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
     return stacked(b.emit("index_add", [base, added, *places], {"spec": spec}))
 
 
-class _TakeLayout(Layout):
+class _TakeLayout(IndexLayout):
     """The layout of indices of some rank on one axis."""
 
     def __init__(self, axis: int, rank: int):
@@ -162,7 +164,7 @@ class _TakeLayout(Layout):
 
 
 @rule("gather_nd")
-def gather_nd(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def gather_nd(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Slices at places on the first axes."""
     b, (x, indices) = at.b, lanes
     if x.shared:
@@ -176,7 +178,7 @@ def gather_nd(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
 
 
 @rule("scatter_nd_add")
-def scatter_nd_add(at: Batcher, operation: Operation, lanes: Lanes) -> list[Lane]:
+def scatter_nd_add(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Values added at places on the first axes."""
     x, values, indices = (at.stacked(lane) for lane in lanes)
     return again(at, operation, [x, values, _numbered(at, indices)], depth=operation.attributes["depth"] + 1)

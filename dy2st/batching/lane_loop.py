@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dy2st.autodiff.cotangents import close_cond
-from dy2st.batching.lanes import NUMBERS, Form, Lane, apart_type, known_outside, stacked_type
+from dy2st.batching.batched_value import NUMBERS, BatchedValue, LaneForm, apart_type, known_outside, stacked_type
 from dy2st.batching.leaves import Rebuilder, counted
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
@@ -29,7 +29,7 @@ from dy2st.ops.core.transpose_helpers import zeros
 from dy2st.shapes import Extent
 
 
-def each_lane(b: Builder, lanes: Extent, operation: Operation, operands: Sequence[Lane]) -> list[Lane]:
+def each_lane(b: Builder, lanes: Extent, operation: Operation, operands: Sequence[BatchedValue]) -> list[BatchedValue]:
     """Emit a loop that runs an operation for each lane; return what its results became."""
     body = b.child()
     i = body.argument(INT, "lane")
@@ -47,7 +47,7 @@ def each_lane(b: Builder, lanes: Extent, operation: Operation, operands: Sequenc
     return [together(b, lanes, one, v.type) for one, v in zip(lists, operation.results, strict=True)]
 
 
-def of_lane(b: Builder, lane: Lane, i: Value, kind: Type) -> Value:
+def of_lane(b: Builder, lane: BatchedValue, i: Value, kind: Type) -> Value:
     """Emit the value, of type `kind`, that lane number `i` has."""
     if lane.shared:
         return b.use(lane.value)
@@ -58,15 +58,15 @@ def of_lane(b: Builder, lane: Lane, i: Value, kind: Type) -> Value:
     return value
 
 
-def together(b: Builder, lanes: Extent, items: Value, kind: Type) -> Lane:
+def together(b: Builder, lanes: Extent, items: Value, kind: Type) -> BatchedValue:
     """Return what stands for the values, of type `kind`, that a list has for each lane."""
     if isinstance(kind, ScalarType):  # 2
         made = b.list_to_tensor(items, dtype=NUMBERS[kind.kind])
         b.retype(made, stacked_type(kind, lanes))
-        return Lane(made, Form.STACKED)
+        return BatchedValue(made, LaneForm.STACKED)
     if not isinstance(kind, TensorType) or not known_outside(b, kind):  # 3
-        return Lane(items, Form.APART)
-    return Lane(stack_list(b, lanes, items, kind), Form.STACKED)  # 1
+        return BatchedValue(items, LaneForm.APART)
+    return BatchedValue(stack_list(b, lanes, items, kind), LaneForm.STACKED)  # 1
 
 
 def stack_list(b: Builder, lanes: Extent, items: Value, kind: TensorType) -> Value:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dy2st.batching.lanes import Form, Lane, apart_type, stacked_type
-from dy2st.batching.pushing import Batcher, NotStackable
+from dy2st.batching.batched_value import BatchedValue, LaneForm, apart_type, stacked_type
+from dy2st.batching.batcher import Batcher, NotBatchable
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program
 from dy2st.ir.types import BOOL, FLOAT, INT, UNSET, ListType, TupleType, VariantType, optional
@@ -28,14 +28,14 @@ def test_what_stands_apart_leaves_extents_open():
 
 def test_what_stands_apart_is_no_one_value():
     b = Builder()
-    lane = Lane(b.argument(apart_type(VECTOR)), Form.APART)
-    with pytest.raises(NotStackable, match="what differs between lanes has no form that is one value: list<float64"):
+    lane = BatchedValue(b.argument(apart_type(VECTOR)), LaneForm.APART)
+    with pytest.raises(NotBatchable, match="what differs between lanes has no form that is one value: list<float64"):
         Batcher(b, 3).stacked(lane)
 
 
 def test_a_shared_list_is_stacked_element_by_element():
     b = Builder()
-    made = Batcher(b, 3).stacked(Lane(b.argument(ListType(POINT)), Form.SHARED))
+    made = Batcher(b, 3).stacked(BatchedValue(b.argument(ListType(POINT)), LaneForm.SHARED))
     assert str(made.type) == "list<float64[3]>"
     assert [o.name for o in b.block.operations].count("counted_while") == 1
 
@@ -54,7 +54,7 @@ def test_a_shared_tuple_of_what_may_differ_is_stacked_part_by_part(kind, given):
     b = Builder()
     x, y = b.argument(kind), b.argument(POINT)
     pair = b.tuple_new(x, y)
-    b.block.results = [Batcher(b, 3).stacked(Lane(pair, Form.SHARED))]
+    b.block.results = [Batcher(b, 3).stacked(BatchedValue(pair, LaneForm.SHARED))]
     program = Program({"main": b.block})
     verify(program)
     ((tag, held), beside) = evaluate(program, [given, np.array(5.0)])[0].items

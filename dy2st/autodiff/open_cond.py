@@ -28,7 +28,7 @@ Flag = tuple[Value, int]
 """A predicate (or an optional cotangent, which stands for its being set) and the branch in which something is there."""
 
 
-class Guard:
+class OpenCond:
     """Two frontiers in the branches of a `cond` on `predicate`, which is emitted by `close`."""
 
     def __init__(self, outer: Frontier, key: Value, predicate: Value, sides: list[Frontier]):

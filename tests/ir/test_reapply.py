@@ -3,10 +3,10 @@
 import pytest
 
 from dy2st import dtypes
-from dy2st.ir.again import again, repeatable
 from dy2st.ir.builder import Builder
 from dy2st.ir.printer import to_text
 from dy2st.ir.program import Program
+from dy2st.ir.reapply import again, repeatable
 from dy2st.ir.types import TensorType
 
 

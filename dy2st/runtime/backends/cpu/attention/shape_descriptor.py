@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dy2st.runtime.backends.cpu.gemm.tiling import Tile
-from dy2st.runtime.backends.cpu.llvm_ir.function_builder import Function
+from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import least, most, plus, rounded_down, rounded_up, times
 
 OPERANDS = "q", "k", "v", "mask", "ct"
@@ -29,10 +29,10 @@ def named(what: str, dtype: str, drops: bool, part: str = "") -> str:
     return f"dy2st.{what}{'_dropped' * drops}.{dtype}{part}"
 
 
-class Row:
+class AttentionShape:
     """The numbers of a row in registers, and what follows from them."""
 
-    def __init__(self, f: Function, tile: Tile, row: str = "%row"):
+    def __init__(self, f: LLVMFunction, tile: Tile, row: str = "%row"):
         self._f, self._panel, self._tile = f, tile.vectors * tile.lanes, tile
         self._numbers = {name: f.load("i64", f.offset(row, 8 * i)) for i, name in enumerate(FIELDS)}
         self.causal = f.value(f"icmp ne i64 {self['causal']}, 0")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, cast
 
 from dy2st.dtypes import DType
-from dy2st.ir.checker.joining import Known, changed, same_kind
 from dy2st.ir.checker.scope import Scope
+from dy2st.ir.checker.type_join import Known, changed, same_kind
 from dy2st.ir.program import Operation
 from dy2st.ir.types import ListType, ScalarType, TensorType, Type, VariantType
 
@@ -20,7 +20,7 @@ class Refused(Exception):
     """What is wrong with an operation, in a few words."""
 
 
-class Given:
+class TypedOperation:
     """An operation with what is known of its operands."""
 
     def __init__(self, operation: Operation, scope: Scope):
@@ -228,7 +228,7 @@ class Given:
             self.attributes[name] = value
 
 
-Rule = Callable[[Given], Sequence[Type]]
+Rule = Callable[[TypedOperation], Sequence[Type]]
 RULES: dict[str, tuple[Rule, int | None]] = {}
 """The type rule of each op, and how many operands it takes; None where the rule looks at that."""
 

@@ -34,7 +34,7 @@ from dy2st.autodiff.cotangents import close_cond
 from dy2st.autodiff.outcomes import (
     Behind,
     Mapping,
-    Outcome,
+    TryOutcome,
     handed_over,
     kind_of_raised,
     nothing_raised,
@@ -53,7 +53,7 @@ Raised = tuple[Value, Mapping]
 
 
 def has_attempts(program: Program) -> bool:
-    """Say whether there is a `try` in a Program."""
+    """Return whether there is a `try` in a Program."""
     return any(operation.op.is_try for block in program.functions.values() for operation in block.walk())
 
 
@@ -84,7 +84,7 @@ def unwind_here(b: Builder, block: Block) -> None:
 
 
 def _holds_attempt(operation: Operation) -> bool:
-    """Say whether there is a `try` in an operation through which a derivative may flow."""
+    """Return whether there is a `try` in an operation through which a derivative may flow."""
     inside = (o for block in operation.blocks for o in block.walk())
     return any(o.op.is_try and any(map(_flows, o.results)) for o in (operation, *inside))
 
@@ -166,7 +166,7 @@ class _Unwind:
 
     # ---- what may raise --------------------------------------------------------------------------------------------
     def raises(self, operation: Operation) -> bool:
-        """Say whether an operation may raise what one of the open `try` catches."""
+        """Return whether an operation may raise what one of the open `try` catches."""
         return not self.escaping(operation).isdisjoint(self.open)
 
     def escaping(self, operation: Operation) -> frozenset[int]:
@@ -188,7 +188,9 @@ class _Unwind:
         assert self.kind is not None
         return handed_over(b, self.kind, 0, [])
 
-    def run(self, b: Builder, operations: Sequence[Operation], results: Sequence[Value], mapping: Mapping) -> Outcome:
+    def run(
+        self, b: Builder, operations: Sequence[Operation], results: Sequence[Value], mapping: Mapping
+    ) -> TryOutcome:
         """Emit operations of which some may raise, one `cond` for each line that ends in one."""
         lines = _lines(operations, self.raises)
         last = _last_uses(lines, results)
@@ -216,7 +218,7 @@ class _Unwind:
         return self.outcome(raised, lines[-1], results, mapping, optionals)
 
     def outcome(self, raised: Value, tail: Sequence[Operation], results: Sequence[Value], mapping: Mapping,
-                optionals: Mapping) -> Outcome:  # fmt: skip
+                optionals: Mapping) -> TryOutcome:  # fmt: skip
         """Return the outcome of operations of which the last ones are not emitted yet."""
 
         def finish(b: Builder) -> list[Value]:
@@ -226,7 +228,7 @@ class _Unwind:
             return [b.use(behind[v]) for v in results]
 
         made = None if tail else {v: optionals[v] if v in optionals else mapping[v] for v in results}
-        return Outcome(raised, results, finish, made)
+        return TryOutcome(raised, results, finish, made)
 
     def line(self, b: Builder, operations: Sequence[Operation], mapping: Mapping) -> Raised:
         """Emit operations of which the last one may raise."""
@@ -294,7 +296,7 @@ class _Unwind:
         passed.block.results = [passed.use(outcome.raised), *made]
         return close_cond(b, raised_for(b, outcome.raised, self.numbers[operation]), caught, passed)
 
-    def body(self, b: Builder, operation: Operation, operands: Sequence[Value]) -> Outcome:
+    def body(self, b: Builder, operation: Operation, operands: Sequence[Value]) -> TryOutcome:
         """Emit the body of a `try`, in which its label is open."""
         (body, _), outside = operation.blocks, self.open
         self.open = {**outside, operation.attributes["label"]: operation}
@@ -302,7 +304,7 @@ class _Unwind:
         self.open = outside
         return outcome
 
-    def given(self, b: Builder, operation: Operation, operands: Sequence[Value], outcome: Outcome) -> Mapping:
+    def given(self, b: Builder, operation: Operation, operands: Sequence[Value], outcome: TryOutcome) -> Mapping:
         """Return the arguments of a handler in the block where it runs."""
         handed, handler = _handed(operation), operation.blocks[1]
         taken = taken_over(b, outcome.raised, self.numbers[operation], handed)
@@ -353,11 +355,11 @@ class _Unwind:
         if counted:
             turned, skipped = inner.child(), inner.child()
             before = source.arguments[1 : 1 + carried]
-            turned.block.results = self.turn(turned, operation, entered)
+            turned.block.results = self.iteration(turned, operation, entered)
             skipped.block.results = [skipped.use(raised), *(skipped.use(entered[a]) for a in before)]
             inner.block.results = close_cond(inner, nothing_raised(inner, raised), turned, skipped)
         else:
-            inner.block.results = self.turn(inner, operation, entered)
+            inner.block.results = self.iteration(inner, operation, entered)
         first, *others = [mapping[v] for v in operation.operands]
         attributes = {**operation.attributes, "carried": carried + 1}
         made = b.operation(operation.op, [first, self.nothing(b), *others], attributes, [inner.block])
@@ -365,8 +367,10 @@ class _Unwind:
         self.define(b, operation, left, mapping)
         return raised
 
-    def turn(self, b: Builder, operation: Operation, entered: Mapping) -> list[Value]:
-        """Emit one turn; return the next predicate (of a `while_loop`), what was handed over, and what is carried."""
+    def iteration(self, b: Builder, operation: Operation, entered: Mapping) -> list[Value]:
+        """Emit one iteration; return the next predicate (of a `while_loop`), what was handed over, and what is
+        carried.
+        """
         counted, carried = operation.op.is_counted, operation.attributes["carried"]
         source = operation.blocks[0]
         outcome = self.run(b, source.operations, source.results, dict(entered))

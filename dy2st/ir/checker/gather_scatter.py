@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.dtypes import bool_, int32, int64
-from dy2st.ir.checker.given import Given, rule
-from dy2st.ir.checker.joining import Known
 from dy2st.ir.checker.shapes import typed
+from dy2st.ir.checker.type_join import Known
+from dy2st.ir.checker.typed_operation import TypedOperation, rule
 from dy2st.ir.types import TensorType, Type
 
 
 @rule("take:2 take_add:3")
-def _take(g: Given) -> Sequence[Type]:
+def _take(g: TypedOperation) -> Sequence[Type]:
     adds = g.name == "take_add"
     x, places = g.tensor(0), g.tensor(2 if adds else 1, "iu")
     axis = g.axis("axis", x.rank)
@@ -21,7 +21,7 @@ def _take(g: Given) -> Sequence[Type]:
 
 
 @rule("gather_nd:2 scatter_nd_add:3")
-def _gather_nd(g: Given) -> Sequence[Type]:
+def _gather_nd(g: TypedOperation) -> Sequence[Type]:
     adds = g.name == "scatter_nd_add"
     at = 2 if adds else 1
     x, places = g.tensor(0), g.tensor(at, "iu", least=1)
@@ -31,7 +31,7 @@ def _gather_nd(g: Given) -> Sequence[Type]:
     return _put(g, x, shape) if adds else (typed(x.dtype, shape),)
 
 
-def _put(g: Given, x: TensorType, shape: Sequence[Known]) -> Sequence[Type]:
+def _put(g: TypedOperation, x: TensorType, shape: Sequence[Known]) -> Sequence[Type]:
     values = g.like(1, x.dtype, len(shape))
     for a, b in zip(values.shape, shape, strict=True):
         g.equal(a, b)
@@ -39,7 +39,7 @@ def _put(g: Given, x: TensorType, shape: Sequence[Known]) -> Sequence[Type]:
 
 
 @rule("take_along_axis:2 put_along_axis:3 combine_along_axis:3 keep_at:2")
-def _along_axis(g: Given) -> Sequence[Type]:
+def _along_axis(g: TypedOperation) -> Sequence[Type]:
     writes = g.name in ("put_along_axis", "combine_along_axis")
     x, places = g.tensor(0), g.tensor(1, "iu")
     axis = g.axis("axis", x.rank)
@@ -59,7 +59,7 @@ def _along_axis(g: Given) -> Sequence[Type]:
 
 
 @rule("last_writer")
-def _last_writer(g: Given) -> Sequence[Type]:
+def _last_writer(g: TypedOperation) -> Sequence[Type]:
     places, shape = g.tensor(0, "iu"), g.shape("shape", 1)
     g.require(len(shape) == 1, "a shape of one axis")
     g.axis("axis", places.rank)
@@ -67,14 +67,14 @@ def _last_writer(g: Given) -> Sequence[Type]:
 
 
 @rule("class_places", 2)
-def _class_places(g: Given) -> Sequence[Type]:
+def _class_places(g: TypedOperation) -> Sequence[Type]:
     g.number(1)
     g.whole("ignore_index")
     return (TensorType(int32, g.tensor(0, "iu").shape),)
 
 
 @rule("one_hot")
-def _one_hot(g: Given) -> Sequence[Type]:
+def _one_hot(g: TypedOperation) -> Sequence[Type]:
     x, classes = g.tensor(0, "iu"), g.attributes["num_classes"]
     g.count(1 if classes is not None else 2)
     last = g.whole("num_classes", 0, 2**40) if classes is not None else g.number(1, "int").extent
@@ -82,12 +82,12 @@ def _one_hot(g: Given) -> Sequence[Type]:
 
 
 @rule("nonzero", 1)
-def _nonzero(g: Given) -> Sequence[Type]:
+def _nonzero(g: TypedOperation) -> Sequence[Type]:
     return (typed(int64, (None, g.tensor(0).rank)),)
 
 
 @rule("masked_select", 2)
-def _masked_select(g: Given) -> Sequence[Type]:
+def _masked_select(g: TypedOperation) -> Sequence[Type]:
     x, mask = g.tensor(0), g.tensor(1, "b")
     g.require(x.rank == mask.rank, f"a mask of rank {mask.rank}")
     for a, b in zip(x.shape, mask.shape, strict=True):
@@ -96,7 +96,7 @@ def _masked_select(g: Given) -> Sequence[Type]:
 
 
 @rule("gather_tree", 2)
-def _gather_tree(g: Given) -> Sequence[Type]:
+def _gather_tree(g: TypedOperation) -> Sequence[Type]:
     ids = g.tensor(0, "iu", 3)
     g.tensor(1, "iu", 3)
     g.same_shape(1)

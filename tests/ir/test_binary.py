@@ -7,12 +7,12 @@ import pytest
 
 import dy2st as paddle
 from dy2st.dtypes import float32
+from dy2st.ir.binary import CannotPack, _coded, _decoded, _type, _type_data, pack, places_of, unpack
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_program
 from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.location import Location
 from dy2st.ir.opdef import REGISTRY
-from dy2st.ir.packed import CannotPack, _coded, _decoded, _type, _type_data, pack, places_of, unpack
 from dy2st.ir.program import Program
 from dy2st.ir.type_text import parse_type
 from dy2st.ir.types import TensorType

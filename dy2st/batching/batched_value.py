@@ -23,7 +23,7 @@ NUMBERS: dict[str, DType] = {"int": int64, "float": float64, "bool": bool_}
 """The dtypes of stacked Python numbers."""
 
 
-class Form(Enum):
+class LaneForm(Enum):
     """How one value stands for all lanes."""
 
     SHARED = "shared"
@@ -32,23 +32,23 @@ class Form(Enum):
 
 
 @record(frozen=True, slots=True)
-class Lane:
+class BatchedValue:
     """What a value of one lane became."""
 
     value: Value
-    form: Form
+    form: LaneForm
 
     @property
     def shared(self) -> bool:
-        return self.form is Form.SHARED
+        return self.form is LaneForm.SHARED
 
     @property
     def stacked(self) -> bool:
-        return self.form is Form.STACKED
+        return self.form is LaneForm.STACKED
 
     @property
     def apart(self) -> bool:
-        return self.form is Form.APART
+        return self.form is LaneForm.APART
 
 
 def stacked_type(t: Type, lanes: Extent) -> Type:
@@ -67,11 +67,11 @@ def apart_type(t: Type) -> ListType:
     return ListType(over_leaves(t, _open))
 
 
-def form_type(t: Type, form: Form, lanes: Extent) -> Type:
+def form_type(t: Type, form: LaneForm, lanes: Extent) -> Type:
     """Return the type that a value of type `t` has in a form."""
-    if form is Form.SHARED:
+    if form is LaneForm.SHARED:
         return t
-    return stacked_type(t, lanes) if form is Form.STACKED else apart_type(t)
+    return stacked_type(t, lanes) if form is LaneForm.STACKED else apart_type(t)
 
 
 def _open(t: Type) -> Type:
@@ -81,12 +81,12 @@ def _open(t: Type) -> Type:
 
 
 def known_outside(b: Builder, t: TensorType) -> bool:
-    """Say whether values in reach of `b` tell every extent of a tensor."""
+    """Return whether values in reach of `b` tell every extent of a tensor."""
     return all(tells(b, e) for e in t.shape)
 
 
 def tells(b: Builder, extent: Extent) -> bool:
-    """Say whether values in reach of `b` tell an extent."""
+    """Return whether values in reach of `b` tell an extent."""
     return isinstance(extent, int) or all(b.knows(symbol(name)) for name in extent.symbols())
 
 
