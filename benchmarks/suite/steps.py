@@ -114,15 +114,15 @@ class NumpyAdam:
     """Adam by hand, in place."""
 
     def __init__(self, weights: list[np.ndarray]):
-        self.weights, self.iteration = weights, 0
+        self.weights, self.turn = weights, 0
         self.first, self.second = ([np.zeros_like(w) for w in weights] for _ in range(2))
 
     def step(self, slopes: list[np.ndarray]) -> None:
-        self.iteration += 1
-        size = RATE / (1 - B1**self.iteration)
+        self.turn += 1
+        size = RATE / (1 - B1**self.turn)
         for w, m, v, g in zip(self.weights, self.first, self.second, slopes, strict=True):
             m *= B1
             m += (1 - B1) * g
             v *= B2
             v += (1 - B2) * g * g
-            w -= size * m / (np.sqrt(v / (1 - B2**self.iteration)) + EPSILON)
+            w -= size * m / (np.sqrt(v / (1 - B2**self.turn)) + EPSILON)

@@ -177,9 +177,7 @@ def cauchy_(x: Tensor, loc: float = 0, scale: float = 1, name: str | None = None
 
 
 def geometric_(x: Tensor, probs: Any, name: str | None = None) -> Tensor:
-    """Side-effect log(u) / log(1 - probs) of uniform numbers u into x, whose next whole numbers count trials; return
-    it.
-    """
+    """Write log(u) / log(1 - probs) of uniform numbers u into x, whose next whole numbers count trials; return it."""
     refuse(x)
     chance = tensor(probs, "geometric_")
     return write(x, math.log(1.0 - random.rand(x.shape, x.dtype)) / math.log1p(-cast_to(chance, x.dtype)))

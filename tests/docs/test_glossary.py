@@ -42,7 +42,8 @@ def test_there_are_twenty_questions() -> None:
 
 
 OLD = (
-    "write log", "pull-backs?", "push-forwards?", "host calls?", "recognisers?", "loans?", "kept on disk", "in a hurry",
+    "(?:a|the) write log", "pull-backs?", "push-forwards?", "host calls?", "recognisers?", "loans?", "kept on disk",
+    "in a hurry",
     "say whether", "(?:that|whose length) only the run (?:will tell|tells)", "turn by turn", "turns of a loop",
 )  # fmt: skip
 """Words of which the glossary has another one: what stood for one thing under two names, or for two under one."""

@@ -135,15 +135,15 @@ def test_a_setter_of_a_property_is_converted():
     class Net(paddle.nn.Layer):
         def __init__(self):
             super().__init__()
-            self.cached = 1.0
+            self.kept = 1.0
 
         @property
         def scale(self):
-            return self.cached
+            return self.kept
 
         @scale.setter
         def scale(self, value):
-            self.cached = value
+            self.kept = value
 
         def forward(self, x):
             self.scale = self.scale * 2

@@ -15,7 +15,7 @@ class Box:
 
     def __init__(self) -> None:
         self.state = T([0.5])
-        self.cached = []
+        self.kept = []
 
 
 def test_a_returned_argument_is_that_tensor() -> None:
@@ -51,14 +51,14 @@ def test_a_stored_argument_is_that_tensor() -> None:
     @paddle.jit.to_static(full_graph=True)
     def function(x):
         box.state = x
-        box.cached.append(x)
+        box.kept.append(x)
         return x * 2
 
     for _ in range(2):
         x = T([1.0], stop_gradient=False)
         function(x).sum().backward()
         assert box.state is x
-        assert box.cached[-1] is x
+        assert box.kept[-1] is x
         assert x.grad.tolist() == [2.0]
 
 
@@ -117,7 +117,7 @@ def test_what_the_run_keeps_can_be_a_view() -> None:
     @paddle.jit.to_static(full_graph=True)
     def function(x):
         box.state = x[1]
-        box.cached.append(x[0])
+        box.kept.append(x[0])
         x[0] = x[0] * 2
 
     for _ in range(3):
@@ -125,7 +125,7 @@ def test_what_the_run_keeps_can_be_a_view() -> None:
         function(x)
         x[1] = 5.0
         assert box.state.tolist() == [5.0]
-        assert box.cached[-1].tolist() == [2.0]
+        assert box.kept[-1].tolist() == [2.0]
 
 
 def test_gradients_reach_the_tensor_that_a_result_shows() -> None:
@@ -181,7 +181,7 @@ def structure(x: Any, numbers: dict[int, int]) -> Any:
     number = numbers.setdefault(id(x), len(numbers))
     if isinstance(x, (list, dict)):
         return number, [structure(i, numbers) for i in (x.values() if isinstance(x, dict) else x)]
-    return (number, structure(x.cached, numbers)) if isinstance(x, Box) else number
+    return (number, structure(x.kept, numbers)) if isinstance(x, Box) else number
 
 
 def the_callers_list(x: Any, items: Any) -> Any:
@@ -207,8 +207,8 @@ def a_list_that_grew_twice(x: Any, items: Any) -> Any:
 
 def an_object_and_what_it_holds(x: Any, items: Any) -> Any:
     box = Box()
-    box.cached.append(x * 3)
-    return box, box.cached, box.cached[0], box
+    box.kept.append(x * 3)
+    return box, box.kept, box.kept[0], box
 
 
 def a_tensor_twice(x: Any, items: Any) -> Any:

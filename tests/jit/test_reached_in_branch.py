@@ -100,11 +100,11 @@ def test_a_write_reaches_the_object(function: Any) -> None:
 def test_an_operator_of_a_users_class_in_place() -> None:
     class Total:
         def __init__(self) -> None:
-            self.sum, self.iterations = 0.0, 0
+            self.sum, self.turns = 0.0, 0
 
         def __iadd__(self, x: Any) -> Any:
             if x > 0:
-                self.iterations += 1
+                self.turns += 1
             self.sum = self.sum + x
             return self
 
@@ -118,4 +118,4 @@ def test_an_operator_of_a_users_class_in_place() -> None:
 
     for value in (1.0, -2.0, 4.0):
         f(paddle.to_tensor(value))
-    assert (float(total.sum), total.iterations) == (3.0, 2)
+    assert (float(total.sum), total.turns) == (3.0, 2)

@@ -84,11 +84,11 @@ def test_a_number_that_python_needs_stays_a_guard():
 
         @paddle.jit.to_static(full_graph=True)
         def run(self, x):
-            return x.reshape([1] * self.iterations + [-1])
+            return x.reshape([1] * self.turns + [-1])
 
     deep = Deep()
     for turns in (1, 2, 3, 2):
-        deep.iterations = turns
+        deep.turns = turns
         assert deep.run(tensor(1)).ndim == turns + 1
     assert len(deep.run.program_cache) == 3
 

@@ -10,7 +10,7 @@ from dy2st.jit.dispatch.write_back import are_bare
 class Counting:
     def __init__(self):
         self.total = paddle.zeros([2])
-        self.iterations = 0
+        self.turns = 0
 
     @paddle.jit.to_static(full_graph=True)
     def plain(self, x):

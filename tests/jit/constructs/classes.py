@@ -178,8 +178,8 @@ def class_statement_with_attributes(x):
         kept = x
 
     Local.by += 1
-    Local.cached = Local.cached * 2
-    return x * Local.by + Local.cached
+    Local.kept = Local.kept * 2
+    return x * Local.by + Local.kept
 
 
 class Powers:
@@ -285,8 +285,8 @@ def attributes_as_a_dict(x):
     bag = Bag(kept=x)
     bag.more = x
     if x.sum() > 0:
-        bag.cached = x * 2
-    return bag.cached, sorted(vars(bag)), sorted(bag.__dict__), vars(bag)["more"]
+        bag.kept = x * 2
+    return bag.kept, sorted(vars(bag)), sorted(bag.__dict__), vars(bag)["more"]
 
 
 @case(POS, NEG)

@@ -181,7 +181,7 @@ def a_state_with_slots(x):
 @case(POS, NEG, holds="cond")
 def slots_of_two_classes(x):
     s = Slotted(x)
-    turns = s.iteration()
+    turns = s.turn()
     has = hasattr(s, "more")
     s.more = x * 3 if x.sum() > 0 else x
     return turns, s.value, has, s.more

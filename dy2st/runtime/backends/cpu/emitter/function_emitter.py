@@ -113,9 +113,7 @@ class FunctionEmitter(ValueStorage):
         self.packed: dict[tuple[Value, bool], PackedOperand] = {}
         """Matrices that loops keep packed, by `transpose_y` (prepacked_weights.py)."""
         self.ahead: dict[Operation, Any] = {}
-        """The windows of products that are made for several iterations of a loop together
-        (input_projection_batching.py).
-        """
+        """The windows of products made for several iterations of a loop together (input_projection_batching.py)."""
         self.later: dict[Operation, Any] = {}
         """What is put by of products that are added after several iterations of a loop (deferred_accumulation.py)."""
         self.joins: dict[Value, Operation] = {}
@@ -182,9 +180,7 @@ class FunctionEmitter(ValueStorage):
         return steps
 
     def _reads_gaps(self, operation: Operation) -> bool:
-        """Return whether an operation takes tensors with gaps; what joins parts that stand in their places reads
-        none.
-        """
+        """Return whether an operation takes tensors with gaps; a join of parts that stand in place reads none."""
         return operation.op.name in self.unit.strided or operation in self.joined
 
     def _may_overwrite(self, step: Step) -> bool:

@@ -13,13 +13,13 @@ class Attention(nn.Layer):
 
     def __init__(self):
         super().__init__()
-        self.iteration = nn.Linear(64, 192)
+        self.turn = nn.Linear(64, 192)
         self.norm = nn.LayerNorm(64)
 
     def forward(self, x):
         """Attend with four heads."""
         rows, length = x.shape[0], x.shape[1]
-        q, k, v = self.iteration(self.norm(x)).reshape([rows, length, 3, 4, 16]).transpose([2, 0, 3, 1, 4])
+        q, k, v = self.turn(self.norm(x)).reshape([rows, length, 3, 4, 16]).transpose([2, 0, 3, 1, 4])
         weights = F.softmax(q @ k.transpose([0, 1, 3, 2]) / 4, axis=-1)
         return x + (weights @ v).transpose([0, 2, 1, 3]).reshape([rows, length, 64])
 

@@ -47,13 +47,13 @@ def gelu_tanh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
 
 @formula
 def log_sigmoid(e: FormulaEmitter, x: VectorValue) -> VectorValue:
-    """Side-effect log(sigmoid(x)) = min(x, 0) - log(1 + e**-|x|)."""
+    """Write log(sigmoid(x)) = min(x, 0) - log(1 + e**-|x|)."""
     return e.smallest(x, 0.0) - log1p(e, exp(e, -e.abs(x)))
 
 
 @formula
 def softplus(e: FormulaEmitter, x: VectorValue) -> VectorValue:
-    """Side-effect log(1 + e**x) = max(x, 0) + log(1 + e**-|x|)."""
+    """Write log(1 + e**x) = max(x, 0) + log(1 + e**-|x|)."""
     return e.largest(x, 0.0) + log1p(e, exp(e, -e.abs(x)))
 
 

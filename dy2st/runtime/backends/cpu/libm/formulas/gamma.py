@@ -19,7 +19,7 @@ from dy2st.runtime.backends.cpu.libm.formulas.trigonometric import sin, tan
 
 @formula
 def lgamma(e: FormulaEmitter, x: VectorValue) -> VectorValue:
-    """Side-effect log |Gamma(x)|; infinite at 0, -1, -2, ... and at both infinities."""
+    """Write log |Gamma(x)|; infinite at 0, -1, -2, ... and at both infinities."""
     if x.kind == "f32":
         return e.convert(lgamma(e, e.convert(x, "f64")), "f32")
     below = x < 0.0

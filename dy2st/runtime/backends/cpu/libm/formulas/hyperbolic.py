@@ -43,7 +43,7 @@ def tanh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
 
 @formula
 def asinh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
-    """Side-effect log(|x| + sqrt(x**2 + 1)) as log(1 + |x| + x**2 / (1 + sqrt(x**2 + 1))), with the sign of x."""
+    """Write log(|x| + sqrt(x**2 + 1)) as log(1 + |x| + x**2 / (1 + sqrt(x**2 + 1))), with the sign of x."""
     a = e.abs(x)
     large = 2.0 ** (float_format(x.kind).precision + 2)
     near = e.smallest(a, large)
@@ -56,7 +56,7 @@ def asinh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
 
 @formula
 def acosh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
-    """Side-effect log(x + sqrt(x**2 - 1)) as log(1 + t + sqrt(2 t + t**2)), t = x - 1."""
+    """Write log(x + sqrt(x**2 - 1)) as log(1 + t + sqrt(2 t + t**2)), t = x - 1."""
     large = 2.0 ** (float_format(x.kind).precision + 2)
     t = x - 1.0
     near = e.smallest(t, large)
@@ -67,7 +67,7 @@ def acosh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
 
 @formula
 def atanh(e: FormulaEmitter, x: VectorValue) -> VectorValue:
-    """Side-effect log((1 + x) / (1 - x)) / 2 as log(1 + 2 a / (1 - a)) / 2, a = |x|, with the sign of x."""
+    """Write log((1 + x) / (1 - x)) / 2 as log(1 + 2 a / (1 - a)) / 2, a = |x|, with the sign of x."""
     a = e.abs(x)
     return e.copysign(log1p(e, (a + a) / (1.0 - a)) * 0.5, x)
 

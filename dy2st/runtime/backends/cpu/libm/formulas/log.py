@@ -55,7 +55,7 @@ def log10(e: FormulaEmitter, x: VectorValue) -> VectorValue:
 
 @formula
 def log1p(e: FormulaEmitter, x: VectorValue) -> VectorValue:
-    """Side-effect log(1 + x), with the sign of x: 1 + x = m 2**n, and m - 1 = 2**-n x + (2**-n - 1) loses nothing."""
+    """Write log(1 + x), with the sign of x: 1 + x = m 2**n, and m - 1 = 2**-n x + (2**-n - 1) loses nothing."""
     form_ = float_format(x.kind)
     u = x + 1.0
     m, n = split_at_root_half(e, u)
@@ -69,7 +69,7 @@ def log1p(e: FormulaEmitter, x: VectorValue) -> VectorValue:
 
 
 def log1p_rest(e: FormulaEmitter, f: VectorValue) -> VectorValue:
-    """Side-effect log(1 + f) - f for sqrt(1/2) <= 1 + f < sqrt(2)."""
+    """Write log(1 + f) - f for sqrt(1/2) <= 1 + f < sqrt(2)."""
     square = f * f
     if f.kind == "f32":
         return e.fma(f * square, e.polynomial(f, LOG_F32), square * -0.5)
@@ -89,7 +89,7 @@ def _split(e: FormulaEmitter, x: VectorValue) -> tuple[VectorValue, VectorValue]
 
 
 def _to_base(e: FormulaEmitter, x: VectorValue, scale: int, head: float, tail: float) -> VectorValue:
-    """Side-effect log(x) scale / _UNIT = n (head + tail) + log(m) scale / _UNIT; f times that goes in two parts."""
+    """Write log(x) scale / _UNIT = n (head + tail) + log(m) scale / _UNIT; f times that goes in two parts."""
     f, n = _split(e, x)
     kind = x.kind
     mask = {"f32": -0x1000, "f64": -0x8000000}[kind]

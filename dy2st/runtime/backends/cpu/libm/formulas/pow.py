@@ -106,7 +106,7 @@ def _pow_in_two_parts(e: FormulaEmitter, a: VectorValue, y: VectorValue) -> Vect
 
 
 def _log_edges(e: FormulaEmitter, a: VectorValue, log: VectorValue) -> VectorValue:
-    """Side-effect log(a) with -inf at 0, and infinity and NaN as they are."""
+    """Write log(a) with -inf at 0, and infinity and NaN as they are."""
     return e.select(a.equals(0.0), -INFINITY, e.select(a < INFINITY, log, a))
 
 
