@@ -16,6 +16,7 @@ from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.elementwise.arithmetic import Add
 from dy2st.ops.linalg.matmul import MatMulAdd
+from dy2st.ops.reduce.reduction import Sum
 from dy2st.ops.shape.shape import SumTo
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_registers
@@ -63,10 +64,10 @@ def _plain(adds: Operation, total: Value, uses: Counter[Value]) -> tuple[list[Op
         return None
     (more,) = [v for v in adds.operands if v is not total] or [total]
     made = more.operation
-    if made is None or uses[more] != 1 or not isinstance(made.op, (CarriedSum, SumTo)) or more.type != total.type:
+    if made is None or uses[more] != 1 or not isinstance(made.op, (Sum, SumTo)) or more.type != total.type:
         return None
     x = made.operands[0]
-    if isinstance(made.op, CarriedSum) and (made.attributes["axis"] != (0,) or made.attributes["keepdim"]):
+    if isinstance(made.op, Sum) and (made.attributes["axis"] != (0,) or made.attributes["keepdim"]):
         return None
     if not isinstance(x.type, TensorType) or axes_of(x)[1:] != axes_of(more) or x.type.dtype is not more.type.dtype:  # type: ignore[union-attr]
         return None
