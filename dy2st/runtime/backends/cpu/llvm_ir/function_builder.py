@@ -1,6 +1,6 @@
 """Text of LLVM functions, written line by line.
 
->>> f = Function("twice", [("i64", "%x")], "i64")
+>>> f = LLVMFunction("twice", [("i64", "%x")], "i64")
 >>> f.ret("i64", f.value("add i64 %x, %x"))
 >>> print(f.text())
 define i64 @twice(i64 %x) {

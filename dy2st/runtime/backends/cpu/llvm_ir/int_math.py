@@ -1,6 +1,6 @@
 """Arithmetic of 64-bit integers and of conditions, written into a function; numbers of Python may stand for operands.
 
->>> f = Function("area", [("i64", "%x"), ("i64", "%y")], "i64")
+>>> f = LLVMFunction("area", [("i64", "%x"), ("i64", "%y")], "i64")
 >>> f.ret("i64", times(f, plus(f, "%x", 1), "%y"))
 >>> print(f.text())
 define i64 @area(i64 %x, i64 %y) {
