@@ -15,7 +15,7 @@ from dy2st.jit.serialization.schema import SavedCall, Target
 from dy2st.jit.tracing.trace import FunctionTrace
 from dy2st.ops.control.control_flow import outward
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.access.attributes_items import attr, set_attr
+from dy2st.runtime.tracer.access.attributes import attr, set_attr
 from dy2st.runtime.tracer.values.flatten import unflatten
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.unbound import UnboundLocal

@@ -12,7 +12,7 @@ from dy2st.errors import NeedsPythonValue
 from dy2st.ir.context import current
 from dy2st.runtime.eager.side_effect_check import refusal, refuse_outside
 from dy2st.runtime.eager.tensor import needs_value
-from dy2st.runtime.tracer.access import attributes_items, boolean_ops, operators
+from dy2st.runtime.tracer.access import attributes, boolean_ops, items, operators
 from dy2st.runtime.tracer.builtins import container_methods, match_statement
 from dy2st.runtime.tracer.builtins.calls import callable_for
 from dy2st.runtime.tracer.builtins.string_formatting import format_, join, percent
@@ -182,39 +182,39 @@ class Helper:
 
     def attr(self, obj: Any, name: str) -> Any:
         trace = current().trace
-        return getattr(obj, name) if trace is None else attributes_items.attr(trace, obj, name)
+        return getattr(obj, name) if trace is None else attributes.attr(trace, obj, name)
 
     def set_attr(self, obj: Any, name: str, value: Any) -> None:
         trace = current().trace
         if trace is None:
             setattr(obj, name, value)
         else:
-            attributes_items.set_attr(trace, obj, name, value)
+            attributes.set_attr(trace, obj, name, value)
 
     def del_attr(self, obj: Any, name: str) -> None:
         trace = current().trace
         if trace is None:
             delattr(obj, name)
         else:
-            attributes_items.del_attr(trace, obj, name)
+            attributes.del_attr(trace, obj, name)
 
     def item(self, obj: Any, key: Any) -> Any:
         trace = current().trace
-        return obj[key] if trace is None else attributes_items.item(trace, obj, key)
+        return obj[key] if trace is None else items.item(trace, obj, key)
 
     def set_item(self, obj: Any, key: Any, value: Any) -> None:
         trace = current().trace
         if trace is None:
             obj[key] = value
         else:
-            attributes_items.set_item(trace, obj, key, value)
+            items.set_item(trace, obj, key, value)
 
     def del_item(self, obj: Any, key: Any) -> None:
         trace = current().trace
         if trace is None:
             del obj[key]
         else:
-            attributes_items.del_item(trace, obj, key)
+            items.del_item(trace, obj, key)
 
     def unpack(self, value: Any, before: int, after: int | None = None) -> Any:
         trace = current().trace
@@ -235,7 +235,7 @@ class Helper:
 
     def slice_(self, start: Any, stop: Any, step: Any) -> slice:
         trace = current().trace
-        return slice(start, stop, step) if trace is None else attributes_items.slice_(trace, start, stop, step)
+        return slice(start, stop, step) if trace is None else items.slice_(trace, start, stop, step)
 
     def aug(self, op: str, target: Any, value: Any) -> Any:
         trace = current().trace
@@ -254,7 +254,7 @@ class Helper:
         if isinstance(target, (dict, set, deque)):
             trace.store(target, IN_PLACE[op](trace.writable(target), trace.content(value)))
             return target
-        own = attributes_items.users_method(trace, target, f"__{IN_PLACE[op].__name__}__")
+        own = items.users_method(trace, target, f"__{IN_PLACE[op].__name__}__")
         if own is not None:
             return own(value)
         if is_plain_object(target) or is_plain_object(value):

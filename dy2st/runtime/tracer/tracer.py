@@ -20,8 +20,8 @@ from dy2st.runtime.eager.side_effect_check import refuse_outside
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.access import boolean_ops
 from dy2st.runtime.tracer.access.absent_attributes import of_class_alone, real_attribute
-from dy2st.runtime.tracer.access.attributes_items import users_method
 from dy2st.runtime.tracer.access.borrow_tracking import BorrowTracker
+from dy2st.runtime.tracer.access.items import users_method
 from dy2st.runtime.tracer.access.symbolic_list import joined_items, widened
 from dy2st.runtime.tracer.builtins.calls import callable_for
 from dy2st.runtime.tracer.builtins.iteration import rebuilt

@@ -9,7 +9,7 @@ from typing import Any
 from dy2st.ir.types import TensorType
 from dy2st.runtime.eager.shape_list import Extents
 from dy2st.runtime.eager.tensor import Tensor, needs_value
-from dy2st.runtime.tracer.access.attributes_items import users_method
+from dy2st.runtime.tracer.access.items import users_method
 from dy2st.runtime.tracer.access.operators import compared, truth, users_dunder
 from dy2st.runtime.tracer.access.symbolic_keys import is_among, is_open
 from dy2st.runtime.tracer.control_flow.conditional import Assigned, if_exp, predicate, switch

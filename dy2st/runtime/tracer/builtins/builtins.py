@@ -11,7 +11,7 @@ from typing import Any
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
 from dy2st.runtime.eager.tensor import Tensor, needs_value
-from dy2st.runtime.tracer.access.attributes_items import (
+from dy2st.runtime.tracer.access.attributes import (
     attr,
     del_attr,
     del_plain_attr,
@@ -19,9 +19,9 @@ from dy2st.runtime.tracer.access.attributes_items import (
     set_as_object,
     set_attr,
     set_plain_attr,
-    users_method,
 )
 from dy2st.runtime.tracer.access.boolean_ops import and_, as_bool, or_
+from dy2st.runtime.tracer.access.items import users_method
 from dy2st.runtime.tracer.access.operators import truth, users_dunder
 from dy2st.runtime.tracer.builtins.iteration import (
     enumerate_,

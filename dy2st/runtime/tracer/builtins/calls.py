@@ -15,7 +15,7 @@ from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.side_effect_check import refuse_debugger, refuse_impure
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.eager.tracked_settings import Settable
-from dy2st.runtime.tracer.access.attributes_items import del_plain_attr, set_as_object
+from dy2st.runtime.tracer.access.attributes import del_plain_attr, set_as_object
 from dy2st.runtime.tracer.access.operators import users_dunder
 from dy2st.runtime.tracer.builtins.builtins import BUILTINS
 from dy2st.runtime.tracer.builtins.container_methods import bound_method, init_of_kind

@@ -12,7 +12,8 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.runtime.eager.tensor import needs_value
-from dy2st.runtime.tracer.access.attributes_items import attr, del_item_of_kind, item_of_kind, set_item_of_kind
+from dy2st.runtime.tracer.access.attributes import attr
+from dy2st.runtime.tracer.access.items import del_item_of_kind, item_of_kind, set_item_of_kind
 from dy2st.runtime.tracer.access.symbolic_keys import is_open, lacks, with_key
 from dy2st.runtime.tracer.access.symbolic_list import LIST_METHODS, as_symbolic, joined_items
 from dy2st.runtime.tracer.access.symbolic_list_writes import change

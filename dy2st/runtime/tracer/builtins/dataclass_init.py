@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from dy2st.late import types_of
-from dy2st.runtime.tracer.access.attributes_items import attr, set_attr, set_plain_attr
+from dy2st.runtime.tracer.access.attributes import attr, set_attr, set_plain_attr
 from dy2st.runtime.tracer.effects.trace import Trace
 
 

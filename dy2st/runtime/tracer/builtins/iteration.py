@@ -10,7 +10,7 @@ from dy2st.errors import StructureError
 from dy2st.ir.location import error_here
 from dy2st.runtime.eager.side_effect_check import refuse_outside
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.access.attributes_items import users_method
+from dy2st.runtime.tracer.access.items import users_method
 from dy2st.runtime.tracer.builtins.container_methods import method
 from dy2st.runtime.tracer.control_flow.conditional import if_, switch
 from dy2st.runtime.tracer.effects.trace import Trace

@@ -17,7 +17,8 @@ from typing import Any
 
 from dy2st.records import field, record
 from dy2st.runtime.eager.tensor import needs_value
-from dy2st.runtime.tracer.access.attributes_items import attr, item
+from dy2st.runtime.tracer.access.attributes import attr
+from dy2st.runtime.tracer.access.items import item
 from dy2st.runtime.tracer.access.symbolic_keys import may_be, with_key
 from dy2st.runtime.tracer.builtins.builtins import len_
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, switch

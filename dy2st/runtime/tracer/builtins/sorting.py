@@ -10,7 +10,7 @@ from typing import Any
 from dy2st.dtypes import float64, int64
 from dy2st.ir.types import ScalarType
 from dy2st.runtime.eager.tensor import Tensor, needs_value
-from dy2st.runtime.tracer.access.attributes_items import item
+from dy2st.runtime.tracer.access.items import item
 from dy2st.runtime.tracer.access.symbolic_list import as_symbolic
 from dy2st.runtime.tracer.builtins.container_methods import method
 from dy2st.runtime.tracer.builtins.iteration import collected, must_roll

@@ -8,7 +8,7 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.access.attributes_items import item
+from dy2st.runtime.tracer.access.items import item
 from dy2st.runtime.tracer.builtins.builtins import len_
 from dy2st.runtime.tracer.builtins.iteration import list_
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, switch

@@ -12,7 +12,7 @@ from typing import Any
 from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.ir.location import error_here
 from dy2st.runtime.eager.tensor import needs_value
-from dy2st.runtime.tracer.access.attributes_items import users_method
+from dy2st.runtime.tracer.access.items import users_method
 from dy2st.runtime.tracer.access.operators import users_dunder
 from dy2st.runtime.tracer.control_flow.conditional import if_, switch_statements
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
