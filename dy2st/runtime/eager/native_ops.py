@@ -1,7 +1,7 @@
 """Eager ops on large arrays, and their VJPs: a Program of one op, which becomes native code as any Program does.
 
 NumPy makes an array for each step of what has no ufunc of its own, on one thread: gelu of four million numbers takes it
-0.7 s, and native code 1.4 ms. There is a Program for each kind of call (`op_derivative.py`): one for all extents. Its
+0.6 s, and native code 0.7 ms. There is a Program for each kind of call (`op_derivative.py`): one for all extents. Its
 first run is NumPy's, unless that would take longer than making the code, which an earlier process may have left
 (`executor/tiering.py`).
 """
