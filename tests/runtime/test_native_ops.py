@@ -93,6 +93,14 @@ def test_errors_are_those_of_numpys_way():
     assert text() == by_numpy(text)
 
 
+def test_a_kind_that_the_op_refuses_is_looked_at_once(monkeypatch):
+    op, wrong = FIRST["softmax_cross_entropy"][0], [np.ones((2, 3), "float32"), np.zeros(5, "int64")]
+    for _ in range(3):
+        assert native_ops.run_natively(op, wrong, {"axis": 1, "ignore_index": -100}) is None
+        monkeypatch.setattr(native_ops, "_made", lambda *_: pytest.fail("it was looked at again"))
+    assert list(native_ops._programs.values()) == [None]
+
+
 def test_small_arrays_and_kinds_without_a_program_stay_with_numpy(monkeypatch):
     context = current()
     monkeypatch.setattr(context, "process", replace(context.process, native_from=1 << 15))

@@ -28,6 +28,8 @@ from dy2st.runtime.executor.executable import Compiled
 
 _MOST_KINDS = 1024
 _PLAIN = (bool, int, float, str, type(None), DType)
+_REFUSALS = (Dy2stError, MemoryError, ValueError, IndexError, TypeError)
+"""What wrong operands raise, here in other words than `eval` has for it."""
 _programs: dict[Any, Compiled | None] = {}
 
 
@@ -49,12 +51,12 @@ def run_natively(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) ->
         operands, attributes = [*operands, *dims], {**attributes, "shape": (None,) * len(dims)}
     elif not are_large(operands):
         return None
+    compiled = _program_of(op, operands, attributes)
+    if compiled is None:
+        return None
     try:
-        compiled = _program_of(op, operands, attributes)
-        if compiled is None:
-            return None
         made = compiled.run(operands, np)
-    except (Dy2stError, MemoryError, ValueError, IndexError, TypeError):
+    except _REFUSALS:
         return None
     return made[0] if len(made) == 1 else tuple(made)
 
@@ -83,7 +85,10 @@ def _made(op: Op, pattern: tuple[Any, ...], attributes: dict[str, Any]) -> Compi
     types = argument_types(pattern)
     b = Builder(names=Names(sum(len(one[1]) for one in pattern if isinstance(one, tuple))))
     arguments = [b.argument(kind) for kind in types]
-    results = b.apply(op, arguments, attributes)
+    try:
+        results = b.apply(op, arguments, attributes)
+    except _REFUSALS:
+        return None
     results = list(results) if isinstance(results, (list, tuple)) else [results]
     if not all(isinstance(value.type, TensorType) for value in results):
         return None
