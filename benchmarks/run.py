@@ -24,7 +24,8 @@ from benchmarks.suite import ceilings, matching
 from benchmarks.suite.growth import LINES, grown
 from benchmarks.suite.measure import QUICK, Effort, measure
 from benchmarks.suite.picture import svg
-from benchmarks.suite.report import page, ratios, seconds
+from benchmarks.suite.report import page, ratios
+from benchmarks.suite.report_forms import seconds
 from benchmarks.suite.workload import ABSENT, OURS, PEERS, Row
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

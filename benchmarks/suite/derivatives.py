@@ -5,22 +5,28 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.suite.forms import Form, with_training
 from benchmarks.suite.sides import with_jax, with_paddle, with_torch
-from benchmarks.suite.steps import ADAM, jax_step, paddle_step, parameters, torch_step
+from benchmarks.suite.steps import ADAM, jax_step, parameters, torch_step
 from benchmarks.suite.workload import Arrays, Job, Row, Work, layers, normal
 
 
 # ---- the second derivative of tanh(x w + b) in a loss ---------------------------------------------------------------
-def seed_paddle(paddle: Any, static: Any, given: Arrays) -> Job:
+def seed_paddle(form: Form, given: Arrays) -> Job:
+    paddle = form.paddle
     w, b = weights = parameters(paddle, given, ("w", "b"))
 
+    @form.model
+    def model(x: Any) -> Any:
+        return paddle.tanh(paddle.matmul(x, w) + b)
+
     def loss_of(x: Any) -> Any:
-        y = paddle.tanh(paddle.matmul(x, w) + b)
+        y = model(x)
         first = paddle.grad(y, x, create_graph=True)[0]
         second = paddle.grad(first, x, create_graph=True)[0]
         return paddle.sqrt((second * second).sum())
 
-    step, x = paddle_step(paddle, static, loss_of, weights, ADAM), paddle.to_tensor(given["x"], stop_gradient=False)
+    step, x = form.step(loss_of, weights, ADAM), paddle.to_tensor(given["x"], stop_gradient=False)
     return lambda: step(x)
 
 
@@ -70,18 +76,23 @@ def burgers_work(points: int, width: int) -> Work:
     return Work(2.0 * points * width * width * 3 * 3, 0.0)
 
 
-def burgers_paddle(paddle: Any, static: Any, given: Arrays) -> Job:
+def burgers_paddle(form: Form, given: Arrays) -> Job:
+    paddle = form.paddle
     w1, b1, w2, b2, w3, b3 = weights = parameters(paddle, given, FIELD)
     tanh = paddle.tanh
 
+    @form.model
+    def model(x: Any) -> Any:
+        return paddle.matmul(tanh(paddle.matmul(tanh(paddle.matmul(x, w1) + b1), w2) + b2), w3) + b3
+
     def loss_of(x: Any) -> Any:
-        u = paddle.matmul(tanh(paddle.matmul(tanh(paddle.matmul(x, w1) + b1), w2) + b2), w3) + b3
+        u = model(x)
         slope = paddle.grad(u, x, create_graph=True)[0]
         along = paddle.grad(slope[:, 0], x, create_graph=True)[0]
         residual = slope[:, 1] + u[:, 0] * slope[:, 0] - VISCOSITY * along[:, 0]
         return (residual * residual).mean()
 
-    step, x = paddle_step(paddle, static, loss_of, weights, ADAM), paddle.to_tensor(given["x"], stop_gradient=False)
+    step, x = form.step(loss_of, weights, ADAM), paddle.to_tensor(given["x"], stop_gradient=False)
     return lambda: step(x)
 
 
@@ -209,7 +220,7 @@ ROWS = (
         lambda random, n: normal(random, x=(n, n), w=(n, n), b=(n, n)),
         {"n": 2},
         {"n": 3},
-        with_paddle(seed_paddle) | with_torch(seed_torch) | with_jax(seed_jax),
+        with_training(seed_paddle) | with_torch(seed_torch) | with_jax(seed_jax),
         seed_numpy,
         tolerance=1e-3,
     ),
@@ -219,7 +230,7 @@ ROWS = (
         burgers_arrays,
         {"points": 256, "width": 64},
         {"points": 5, "width": 6},
-        with_paddle(burgers_paddle) | with_torch(burgers_torch) | with_jax(burgers_jax),
+        with_training(burgers_paddle) | with_torch(burgers_torch) | with_jax(burgers_jax),
         burgers_numpy,
         burgers_work,
         tolerance=1e-3,

@@ -12,6 +12,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
+from benchmarks.suite.forms import LABELS, MODEL
 from benchmarks.suite.worker import Ready, Sample, serve
 from benchmarks.suite.workload import OURS, Row, difference
 
@@ -48,11 +49,14 @@ class Measured:
 def measure(row: Row, packages: tuple[str, ...], effort: Effort) -> dict[str, Any]:
     """Time every side whose package is named; return plain data, times in seconds."""
     with tempfile.TemporaryDirectory() as cache:
-        cached = {"DY2ST_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, "torch")}
-        sides = [_Side(row, side, side, cached, effort) for side in row.sides if side.split()[0] in packages]
+        sides = [
+            _Side(row, side, side, _caches(cache, side), effort) for side in row.sides if side.split()[0] in packages
+        ]
         if OURS in packages:
-            sides[0].measured.cold = _first_calls(row, cached, effort)
-            sides.append(_Side(row, SINGLE, OURS, cached | ONE_THREAD, effort))
+            for side in sides:
+                if side.label in (OURS, LABELS[MODEL]):
+                    side.measured.cold = _first_calls(row, side.label, _caches(cache, side.label), effort)
+            sides.append(_Side(row, SINGLE, OURS, _caches(cache, OURS) | ONE_THREAD, effort))
         try:
             for side in sides:
                 side.prepare()
@@ -66,10 +70,16 @@ def measure(row: Row, packages: tuple[str, ...], effort: Effort) -> dict[str, An
     return {"title": row.title, "sides": {side.label: _plain(side.measured) for side in sides}}
 
 
-def _first_calls(row: Row, environment: Mapping[str, str], effort: Effort) -> Ready | None:
-    """Run dy2st's first calls in a process of their own, which fills the cache."""
+def _caches(folder: str, side: str) -> dict[str, str]:
+    """Return the variables that give each form of a job a cache of its own."""
+    own = os.path.join(folder, side.replace(" ", "-"))
+    return {"DY2ST_CACHE_DIR": own, "TORCHINDUCTOR_CACHE_DIR": own}
+
+
+def _first_calls(row: Row, label: str, environment: Mapping[str, str], effort: Effort) -> Ready | None:
+    """Run the first calls of a form of dy2st's in a process of their own, which fills the cache."""
     _bring_in_llvm()
-    side = _Side(row, OURS, OURS, environment, effort)
+    side = _Side(row, label, label, environment, effort)
     side.prepare()
     side.close()
     return side.measured.ready

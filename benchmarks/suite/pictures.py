@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.suite.forms import Form, with_training
 from benchmarks.suite.names import Jax, Numpy, Onnx
 from benchmarks.suite.onnx_model import graph
 from benchmarks.suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
-from benchmarks.suite.steps import ADAM, jax_step, paddle_step, torch_step
+from benchmarks.suite.steps import ADAM, jax_step, torch_step
 from benchmarks.suite.workload import Arrays, Job, Row, Work, layers, normal
 
 LENET = {
@@ -112,13 +113,14 @@ def onnx_inference(model: Any, arrays: list[np.ndarray]) -> tuple[Any, Arrays]:
 
 
 # ---- LeNet's step ---------------------------------------------------------------------------------------------------
-def lenet_step_paddle(paddle: Any, static: Any, given: Arrays) -> Job:
-    net = lenet_layer(paddle, given)
+def lenet_step_paddle(form: Form, given: Arrays) -> Job:
+    paddle = form.paddle
+    net = form.model(lenet_layer(paddle, given))
 
     def loss_of(x: Any, label: Any) -> Any:
         return paddle.nn.functional.cross_entropy(net(x), label)
 
-    step = paddle_step(paddle, static, loss_of, net.parameters(), ADAM)
+    step = form.step(loss_of, net.parameters(), ADAM)
     x, label = paddle.to_tensor(given["x"]), paddle.to_tensor(given["label"])
     return lambda: step(x, label)
 
@@ -180,7 +182,7 @@ ROWS = (
         lenet_arrays,
         {"batch": 64},
         {"batch": 2},
-        with_paddle(lenet_step_paddle) | with_torch(lenet_step_torch) | with_jax(lenet_step_jax),
+        with_training(lenet_step_paddle) | with_torch(lenet_step_torch) | with_jax(lenet_step_jax),
         lambda given: cross_entropy_numpy(lenet(Numpy(), *(given[name] for name in ("x", *LENET))), given["label"]),
         lambda batch: Work(3 * batch * LENET_FLOPS, 4.0 * (batch * 784 + 6 * 61_610)),
         tolerance=1e-3,

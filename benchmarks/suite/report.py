@@ -6,6 +6,17 @@ from typing import Any
 from benchmarks.suite import ROWS
 from benchmarks.suite.ceilings import limit
 from benchmarks.suite.measure import SINGLE
+from benchmarks.suite.report_forms import (
+    best_peer,
+    eager_table,
+    line,
+    megabytes,
+    missed,
+    peers_of,
+    seconds,
+    steps_table,
+    two_digits,
+)
 from benchmarks.suite.workload import ABSENT, OURS, Row
 
 COLUMNS = {
@@ -55,19 +66,6 @@ COLD, FROM_DISK = 0.25, 0.03
 """Seconds of a first call with nothing cached, and from the disk cache; a row may have a goal of its own."""
 
 
-def peers_of(sides: Results) -> Results:
-    """Return the sides that are not ours."""
-    return {label: side for label, side in sides.items() if label not in (OURS, SINGLE)}
-
-
-def best_peer(sides: Results) -> tuple[str, float] | None:
-    """Return the fastest of the others and its median; None where no other was measured."""
-    others = {
-        label: side["median"] for label, side in sides.items() if label.split(",")[0] != OURS and "median" in side
-    }
-    return min(others.items(), key=lambda other: other[1]) if others else None
-
-
 def ratio(sides: Results) -> float | None:
     """Return our median over the best peer's."""
     best = best_peer(sides)
@@ -87,8 +85,12 @@ def page(results: Results) -> str:
         "# Performance\n",
         _where(measured),
         "![Our time over the best peer's, row by row](performance.svg)\n",
-        "## Time of a call\n",
+        "## Train steps as users write them\n",
+        steps_table(measured),
+        "## Whole steps and inference under `to_static`\n",
         _times(measured),
+        "## Eager mode\n",
+        eager_table(measured),
         "## Where we are behind\n",
         _behind(measured, results.get("ceilings")),
         BOUNDS,
@@ -122,8 +124,8 @@ def _listed(facts: dict[str, str]) -> str:
 
 def _times(measured: list[tuple[Row, Results]]) -> str:
     lines = [
-        _line("workload", OURS, *COLUMNS.values(), "ours / best peer", "goal", "processor time, ours / best"),
-        _line(*["---"] * (5 + len(COLUMNS))),
+        line("workload", OURS, *COLUMNS.values(), "ours / best peer", "goal", "processor time, ours / best"),
+        line(*["---"] * (5 + len(COLUMNS))),
     ]
     for row, result in measured:
         sides = result["sides"]
@@ -131,7 +133,7 @@ def _times(measured: list[tuple[Row, Results]]) -> str:
         bound = f"{row.goal:g}x" + (f", {seconds(row.limit)}" if row.limit else "")
         bound += f", {row.of_copy:g} of a copy" if row.of_copy else ""
         cells = (_time(sides.get(label), label in row.sides or label == SINGLE) for label in (OURS, *COLUMNS))
-        lines.append(_line(row.title, *cells, _two_digits(of_best), bound, _two_digits(processor_ratio(sides))))
+        lines.append(line(row.title, *cells, two_digits(of_best), bound, two_digits(processor_ratio(sides))))
     return "\n".join(lines) + "\n\n" + _notes(measured)
 
 
@@ -159,30 +161,26 @@ def _notes(measured: list[tuple[Row, Results]]) -> str:
 
 def _behind(measured: list[tuple[Row, Results]], ceilings: Results | None) -> str:
     """List the rows whose goal is missed, the worst one first."""
-    missed = []
+    behind: list[tuple[float, str]] = []
     for row, result in measured:
         sides = result["sides"]
         if "median" not in sides[OURS]:
-            missed.append((float("inf"), f"- {row.title}: no figure of ours: {sides[OURS]['missing']}"))
+            behind.append((float("inf"), f"- {row.title}: no figure of ours: {sides[OURS]['missing']}"))
             continue
         best, of_best = best_peer(sides), ratio(sides)
         if best and of_best and of_best > row.goal:
             figures = f"{seconds(sides[OURS]['median'])} beside {best[0]}'s {seconds(best[1])}"
-            missed.append((of_best / row.goal, f"- {row.title}: {of_best:.2f}x, goal {row.goal:g}x: {figures}"))
+            behind.append((of_best / row.goal, f"- {row.title}: {of_best:.2f}x, goal {row.goal:g}x: {figures}"))
         elif row.limit and sides[OURS]["median"] > row.limit:
-            over = sides[OURS]["median"] / row.limit
             text = f"- {row.title}: {seconds(sides[OURS]['median'])}, goal {seconds(row.limit)}"
-            missed.append((over, text))
+            behind.append((sides[OURS]["median"] / row.limit, text))
         elif row.of_copy and ceilings and (share := _of_copy(row, sides[OURS]["median"], ceilings)) < row.of_copy:
             peer = f"; {of_best:.2f}x the best peer" if of_best else ""
             text = f"- {row.title}: {share:.2f} of a copy's speed, goal {row.of_copy:g}{peer}"
-            missed.append((row.of_copy / share, text))
-    missed.sort(key=lambda item: -item[0])
-    calls = (
-        "\n".join(text for _, text in missed)
-        if missed
-        else "In the time of a call nowhere: every row is within its goal."
-    )
+            behind.append((row.of_copy / share, text))
+    behind.sort(key=lambda item: -item[0])
+    texts = [*(text for _, text in behind), *missed(measured)]
+    calls = "\n".join(texts) if texts else "In the time of a call nowhere: every row is within its goal."
     late = [_late(measured, "cold", lambda row: row.first_call), _late(measured, "first", _from_disk)]
     return f"{calls}\n\nFirst calls over their goals, with nothing cached: {late[0]}. From the disk cache: {late[1]}.\n"
 
@@ -205,7 +203,7 @@ def _late(measured: list[tuple[Row, Results]], which: str, goal: Callable[[Row],
 
 def _costs(measured: list[tuple[Row, Results]], ceilings: Results | None) -> str:
     titles = "workload", "first call, nothing cached", "from the disk cache", "goals", "best peer's first call"
-    lines = [_line(*titles, "memory of ours", "least of a peer", "time over the limit"), _line(*["---"] * 8)]
+    lines = [line(*titles, "memory of ours", "least of a peer", "time over the limit"), line(*["---"] * 8)]
     for row, result in measured:
         ours, sides = result["sides"][OURS], result["sides"]
         if "median" not in ours:
@@ -214,14 +212,14 @@ def _costs(measured: list[tuple[Row, Results]], ceilings: Results | None) -> str
         least = ceilings and limit(row.at_least, ceilings)
         peaks = [side["peak_memory"] for side in peers_of(sides).values() if side.get("peak_memory")]
         lines.append(
-            _line(
+            line(
                 row.title,
                 seconds(ours["cold"]),
                 seconds(ours["first"]),
                 f"{seconds(row.first_call)}, {seconds(_from_disk(row))}",
                 seconds(sides[best[0]]["first"]) if best else "",
-                _megabytes(ours["peak_memory"]),
-                _megabytes(min(peaks)) if peaks else "",
+                megabytes(ours["peak_memory"]),
+                megabytes(min(peaks)) if peaks else "",
                 f"{ours['median'] / least:.1f}" if least else "",
             )
         )
@@ -240,34 +238,14 @@ def _ceilings_text(ceilings: Results | None) -> str:
 def _growth(growth: Results) -> str:
     if not growth:
         return "Not measured.\n"
-    lines = [_line("what grows", "from", "to", "time ~ size to the power of", "the work grows by"), _line(*["---"] * 5)]
-    for line in growth.values():
-        sizes = list(line["seconds"].items())
+    lines = [line("what grows", "from", "to", "time ~ size to the power of", "the work grows by"), line(*["---"] * 5)]
+    for grown in growth.values():
+        sizes = list(grown["seconds"].items())
         first, last = (f"{size}: {seconds(value)}" for size, value in (sizes[0], sizes[-1])) if sizes else ("", "")
-        power = "" if line["exponent"] is None else f"{line['exponent']:.2f}"
-        why = f" ({line['why']})" if "why" in line else ""
-        lines.append(_line(line["title"], first, last + why, power, f"{line['expected']:g}"))
+        power = "" if grown["exponent"] is None else f"{grown['exponent']:.2f}"
+        why = f" ({grown['why']})" if "why" in grown else ""
+        lines.append(line(grown["title"], first, last + why, power, f"{grown['expected']:g}"))
     return "\n".join(lines) + "\n\nProcessor time of all threads; fitted over the upper half of the sizes.\n"
-
-
-def _two_digits(value: float | None) -> str:
-    return "" if value is None else f"{value:.2g}"
-
-
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _megabytes(size: int | None) -> str:
-    return f"{size / 1e6:.0f} MB" if size else ""
-
-
-def seconds(value: float) -> str:
-    """Write a time with a unit that suits it."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if abs(value) >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value / 1e-9:.3g} ns"
 
 
 def ratios(results: Results) -> Iterable[tuple[str, str, float, float]]:

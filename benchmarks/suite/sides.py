@@ -13,7 +13,7 @@ Make = Callable[..., Job]  # (package, compile, arrays) -> job; for jax and torc
 
 
 def with_paddle(make: Make, eager: bool = True) -> dict[str, Side]:
-    """Make the sides of dy2st and paddle from one function of (paddle, to_static, arrays)."""
+    """Make the sides of dy2st and paddle, compiled and eager, from one function of (paddle, to_static, arrays)."""
 
     def compiled(package: str) -> Side:
         def side(given: Arrays) -> Job:
@@ -22,10 +22,11 @@ def with_paddle(make: Make, eager: bool = True) -> dict[str, Side]:
 
         return side
 
-    def plain(given: Arrays) -> Job:
-        return make(importlib.import_module("paddle"), lambda function: function, given)
+    def plain(package: str) -> Side:
+        return lambda given: make(importlib.import_module(package), lambda function: function, given)
 
-    return {"dy2st": compiled("dy2st"), "paddle to_static": compiled("paddle")} | ({"paddle": plain} if eager else {})
+    sides = {"dy2st": compiled("dy2st"), "paddle to_static": compiled("paddle")}
+    return sides | ({"dy2st eager": plain("dy2st"), "paddle": plain("paddle")} if eager else {})
 
 
 def with_torch(make: Make, eager: bool = True, compiled: bool = True) -> dict[str, Side]:

@@ -1,8 +1,7 @@
 """Whole train steps: loss, gradients and update as one call, in the form that suits each package best.
 
-dy2st compiles the step as it is written. PaddlePaddle's to_static compiles the loss alone, because it has no form for
-`backward`. torch runs its own optimizer eagerly; under torch.compile the step is one function of its state, updated
-in place. jax gives its state away to the step (donation).
+What dy2st compiles depends on the form (forms.py). torch runs its own optimizer eagerly; under torch.compile the step is
+one function of its state, updated in place. jax gives its state away to the step (donation).
 """
 
 from collections.abc import Callable
@@ -10,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.suite.forms import RATE
 from benchmarks.suite.workload import Arrays
 
-RATE, B1, B2, EPSILON = 0.001, 0.9, 0.999, 1e-8
+B1, B2, EPSILON = 0.9, 0.999, 1e-8
 SGD, ADAM = "SGD", "Adam"
 
 
@@ -23,22 +23,6 @@ def parameters(paddle: Any, given: Arrays, names: tuple[str, ...]) -> list[Any]:
         paddle.create_parameter(list(given[name].shape), "float32", default_initializer=constant(given[name]))
         for name in names
     ]
-
-
-def paddle_step(paddle: Any, static: Any, loss_of: Callable[..., Any], weights: list[Any], rule: str) -> Any:
-    """Return a step: a function of what `loss_of` takes that gives the loss."""
-    optimizer = getattr(paddle.optimizer, rule)(learning_rate=RATE, parameters=weights)
-    whole = paddle.__name__ == "dy2st"
-    compute = loss_of if whole else static(loss_of)
-
-    def step(*args: Any) -> Any:
-        loss = compute(*args)
-        loss.backward()
-        optimizer.step()
-        optimizer.clear_grad(set_to_zero=False)
-        return loss
-
-    return static(step) if whole else step
 
 
 def torch_step(torch: Any, compiled: Any, loss_of: Callable[..., Any], weights: list[np.ndarray], rule: str) -> Any:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.suite.sides import with_jax, with_numpy, with_paddle, with_torch
-from benchmarks.suite.steps import ADAM, RATE, SGD, NumpyAdam, jax_step, paddle_step, parameters, torch_step
+from benchmarks.suite.forms import MINIMIZE, RATE, Form, with_training
+from benchmarks.suite.sides import with_jax, with_numpy, with_torch
+from benchmarks.suite.steps import ADAM, SGD, NumpyAdam, jax_step, parameters, torch_step
 from benchmarks.suite.workload import Arrays, Job, Row, Work, layers, normal
 
 PARAMETERS = "w1", "b1", "w2", "b2", "w3", "b3"
@@ -35,17 +36,28 @@ def chances() -> Callable[[], float]:
     return lambda: next(turns, 0.5)
 
 
-def mlp_paddle(paddle: Any, static: Any, given: Arrays) -> Job:
+def mlp_paddle(form: Form, given: Arrays) -> Job:
+    paddle = form.paddle
     w1, b1, w2, b2, w3, b3 = weights = parameters(paddle, given, PARAMETERS)
     relu, linear = paddle.nn.functional.relu, paddle.nn.functional.linear
 
-    def loss_of(x: Any, y: Any, chance: Any) -> Any:
+    def model(x: Any, chance: Any) -> Any:
         hidden = relu(linear(x, w1, b1))
         if paddle.rand([1]) >= chance:
             hidden = relu(linear(hidden, w2, b2))
-        return ((linear(hidden, w3, b3) - y) ** 2).mean()
+        return linear(hidden, w3, b3)
 
-    step, chance = paddle_step(paddle, static, loss_of, weights, SGD), chances()
+    def model_by_hand(x: Any, chance: Any) -> Any:
+        hidden, twice = relu(linear(x, w1, b1)), paddle.rand([1]) >= chance
+        hidden = paddle.static.nn.cond(twice, lambda: relu(linear(hidden, w2, b2)), lambda: hidden)
+        return linear(hidden, w3, b3)
+
+    model = model_by_hand if form.name == MINIMIZE else form.model(model)
+
+    def loss_of(x: Any, y: Any, chance: Any) -> Any:
+        return ((model(x, chance) - y) ** 2).mean()
+
+    step, chance = form.step(loss_of, weights, SGD), chances()
     x, y = paddle.to_tensor(given["x"]), paddle.to_tensor(given["y"])
     values = {value: paddle.to_tensor([value], "float32") for value in (0.0, 0.5, 1.0)}
     return lambda: step(x, y, values[chance()])
@@ -116,13 +128,18 @@ def mlp_numpy(given: Arrays) -> Job:
 
 
 # ---- the autoencoder ------------------------------------------------------------------------------------------------
-def code_paddle(paddle: Any, static: Any, given: Arrays) -> Job:
+def code_paddle(form: Form, given: Arrays) -> Job:
+    paddle = form.paddle
     (w,) = parameters(paddle, given, ("w",))
 
-    def loss_of(x: Any) -> Any:
-        return ((paddle.matmul(paddle.tanh(x @ w), w, transpose_y=True) - x) ** 2).mean()
+    @form.model
+    def model(x: Any) -> Any:
+        return paddle.matmul(paddle.tanh(x @ w), w, transpose_y=True)
 
-    step, x = paddle_step(paddle, static, loss_of, [w], ADAM), paddle.to_tensor(given["x"])
+    def loss_of(x: Any) -> Any:
+        return ((model(x) - x) ** 2).mean()
+
+    step, x = form.step(loss_of, [w], ADAM), paddle.to_tensor(given["x"])
     return lambda: step(x)
 
 
@@ -167,7 +184,7 @@ ROWS = (
         mlp_arrays,
         {"batch": 64, "inputs": 128, "width": 256},
         {"batch": 3, "inputs": 5, "width": 4},
-        with_paddle(mlp_paddle) | with_torch(mlp_torch) | with_jax(mlp_jax) | with_numpy(mlp_numpy),
+        with_training(mlp_paddle) | with_torch(mlp_torch) | with_jax(mlp_jax) | with_numpy(mlp_numpy),
         lambda given: three(mlp_numpy(given)),
         mlp_work,
         tolerance=1e-3,
@@ -179,7 +196,7 @@ ROWS = (
         lambda random, batch, inputs, width: normal(random, x=(batch, inputs), w=(inputs, width)),
         {"batch": 256, "inputs": 64, "width": 8},
         {"batch": 5, "inputs": 4, "width": 3},
-        with_paddle(code_paddle) | with_torch(code_torch) | with_jax(code_jax) | with_numpy(code_numpy),
+        with_training(code_paddle) | with_torch(code_torch) | with_jax(code_jax) | with_numpy(code_numpy),
         lambda given: three(code_numpy(given)),
         code_work,
         tolerance=1e-3,

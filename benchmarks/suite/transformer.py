@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.suite.forms import Form, with_training
 from benchmarks.suite.names import Jax, Numpy
 from benchmarks.suite.pictures import jax_inference, onnx_inference
 from benchmarks.suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
-from benchmarks.suite.steps import ADAM, jax_step, paddle_step, torch_step
+from benchmarks.suite.steps import ADAM, jax_step, torch_step
 from benchmarks.suite.workload import Arrays, Job, Row, Work, layers, normal
 
 HEADS = 8
@@ -90,13 +91,14 @@ def inference_torch(torch: Any, compiled: Any, given: Arrays) -> Job:
     return inference(torch, compiled(lambda x: block_torch(torch, x, *weights)), torch.from_numpy(given["x"]))
 
 
-def step_paddle(paddle: Any, static: Any, given: Arrays) -> Job:
-    net = layer(paddle, given)
+def step_paddle(form: Form, given: Arrays) -> Job:
+    paddle = form.paddle
+    net = form.model(layer(paddle, given))
 
     def loss_of(x: Any, y: Any) -> Any:
         return paddle.nn.functional.mse_loss(net(x), y)
 
-    step = paddle_step(paddle, static, loss_of, net.parameters(), ADAM)
+    step = form.step(loss_of, net.parameters(), ADAM)
     x, y = paddle.to_tensor(given["x"]), paddle.to_tensor(given["y"])
     return lambda: step(x, y)
 
@@ -153,7 +155,7 @@ ROWS = (
     row(
         "transformer-step",
         "transformer block, d=256, T=128, B=8, Adam step",
-        sides=with_paddle(step_paddle) | with_torch(step_torch) | with_jax(step_jax),
+        sides=with_training(step_paddle) | with_torch(step_torch) | with_jax(step_jax),
         reference=lambda given: ((block_numpy(given) - given["y"]) ** 2).mean(),
         work=work_of_step,
         tolerance=1e-3,

@@ -41,6 +41,7 @@ class Row:
     work: Callable[..., Work] = Work
     tolerance: float = 1e-4  # of what is compared, relative to its largest number
     goal: float = 1.0  # times the best peer
+    goal_of_model: float = 1.0  # the same for a train step of which only the model is decorated
     of_copy: float | None = None  # the share of a copy's speed that is asked for, where memory may bound the job
     limit: float | None = None  # seconds that the job should take at most, where a fixed figure is asked for
     first_call: float = 0.25  # seconds to the first result, with nothing in the cache

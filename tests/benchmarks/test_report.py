@@ -10,7 +10,8 @@ from benchmarks.suite.ceilings import limit
 from benchmarks.suite.growth import exponent
 from benchmarks.suite.measure import SINGLE
 from benchmarks.suite.picture import svg
-from benchmarks.suite.report import best_peer, page, ratio, ratios, seconds
+from benchmarks.suite.report import page, ratio, ratios
+from benchmarks.suite.report_forms import best_peer, seconds
 from benchmarks.suite.workload import Work
 
 CEILINGS = {
@@ -63,6 +64,18 @@ def test_the_page_says_what_is_slower_than_the_share_of_a_copy_that_is_asked_for
     sides = {**taken["rows"]["cond"]["sides"], "dy2st": measured(2 * row.at_least.bytes / 2e9, cold=0.1)}
     taken["rows"] = {"softmax": {**taken["rows"]["cond"], "sides": sides}}
     assert "softmax of 4096x1024: 0.50 of a copy's speed, goal 0.8; 0.03x the best peer" in page(taken)
+
+
+def test_the_page_begins_with_the_steps_that_users_write():
+    of_form = {"dy2st model": measured(6e-6, cold=0.5), "dy2st minimize": measured(4e-6), "dy2st eager": measured(9e-6)}
+    taken = results(torch=measured(3e-6), **of_form)
+    taken["rows"] = {"autoencoder": taken["rows"]["cond"]}
+    written = page(taken)
+    assert "| 6 us | 2 us | 4 us | 9 us | torch 3 us | 2 | 500 ms | 3 MB, 3 MB |" in written
+    assert "model decorated: 2.00x, goal 1x: 6 us beside torch's 3 us" in written
+    assert "model decorated: first step 500 ms, goal 300 ms" in written
+    assert "eager: 3.00x torch's: 9 us, 3 us" in written
+    assert "| 9 us | 3 us | 3 |" in written
 
 
 def test_the_page_says_which_first_calls_take_longer_than_their_goal():

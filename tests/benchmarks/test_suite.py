@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from benchmarks.suite import ROWS, find, matching
+from benchmarks.suite.forms import EAGER, LABELS, MINIMIZE, MODEL
 from benchmarks.suite.workload import PEERS, Row, Work, difference, digest
 
 JOBS = {(row.sides["dy2st"], row.reference, str(row.tiny)): row for row in ROWS}
 NAMES = [row.name for row in JOBS.values() if row.name != "resnet-8"]
 
+FORMS = LABELS[MODEL], LABELS[EAGER], LABELS[MINIMIZE]
 LONG = ("resnet-1", "lenet-step", "transformer-step")
 
 
@@ -31,6 +33,18 @@ def test_a_job_gives_what_numpy_gives(name: str):
     job = row.sides["dy2st"](given)
     assert difference([*digest(job()), *digest(job()), *digest(job())], wanted) < row.tolerance
     assert sum(array.size for array in wanted) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [pytest.param(row.name, label, id=f"{row.name}-{label}", marks=marks(row.name)) for row in ROWS for label in FORMS
+     if label in row.sides and (label == LABELS[MODEL] or row.name not in LONG)],
+)  # fmt: skip
+def test_the_other_forms_give_the_same(name: str, label: str):
+    row = find(name)
+    given = row.given(tiny=True)
+    job, wanted = row.sides[label](given), digest(row.reference(given))
+    assert difference([*digest(job()), *digest(job()), *digest(job())], wanted) < row.tolerance
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
