@@ -1,7 +1,7 @@
 """Whole train steps: loss, gradients and update as one call, in the form that suits each package best.
 
-What dy2st compiles depends on the form (forms.py). torch runs its own optimizer eagerly; under torch.compile the step is
-one function of its state, updated in place. jax gives its state away to the step (donation).
+What dy2st compiles depends on the form (forms.py). torch runs its own optimizer eagerly; under torch.compile the
+step is one function of its state, updated in place. jax gives its state away to the step (donation).
 """
 
 from collections.abc import Callable
