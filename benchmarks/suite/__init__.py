@@ -11,8 +11,10 @@ from benchmarks.suite import (
     policy,
     recurrent,
     resnet,
+    sequences,
     training,
     transformer,
+    tutorials,
 )
 from benchmarks.suite.workload import Row
 
@@ -29,6 +31,8 @@ FAMILIES = (
     derivatives,
     many_batches,
     resnet,
+    sequences,
+    tutorials,
 )
 ROWS: tuple[Row, ...] = tuple(row for family in FAMILIES for row in family.ROWS)
 

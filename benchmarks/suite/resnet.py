@@ -1,10 +1,12 @@
-"""ResNet-18 on pictures of 64 x 64, inference."""
+"""ResNet-18 on pictures of 64 x 64: inference, and a train step."""
 
 from typing import Any
 
 import numpy as np
 
+from benchmarks.suite.forms import RATE, Form, with_training
 from benchmarks.suite.names import Jax, Numpy, Onnx
+from benchmarks.suite.nets import eagerly
 from benchmarks.suite.onnx_model import graph
 from benchmarks.suite.sides import inference, with_jax, with_onnx, with_paddle, with_torch, without_gradients
 from benchmarks.suite.workload import Arrays, Job, Row, Work, layers
@@ -68,15 +70,15 @@ def resnet(names: Any, w: dict[str, Any]) -> Any:
 class Torch:
     """The operations of torch that the model needs."""
 
-    def __init__(self, torch: Any):
-        self.torch, self.functional = torch, torch.nn.functional
+    def __init__(self, torch: Any, training: bool = False):
+        self.torch, self.functional, self.training = torch, torch.nn.functional, training
         self.relu, self.add = torch.relu, torch.add
 
     def conv(self, x: Any, w: Any, stride: int, padding: int) -> Any:
         return self.functional.conv2d(x, w, None, stride, padding)
 
     def batch_norm(self, x: Any, w: Any, b: Any, mean: Any, variance: Any) -> Any:
-        return self.functional.batch_norm(x, mean, variance, w, b)
+        return self.functional.batch_norm(x, mean, variance, w, b, training=self.training)
 
     def max_pool(self, x: Any, size: int, stride: int, padding: int) -> Any:
         return self.functional.max_pool2d(x, size, stride, padding)
@@ -114,6 +116,49 @@ def resnet_onnx(given: Arrays) -> tuple[Any, Arrays]:
     return g.model(), {"x": given["x"]}
 
 
+# ---- a train step ---------------------------------------------------------------------------------------------------
+def step_arrays(random: np.random.Generator, batch: int, size: int) -> Arrays:
+    return {"label": random.integers(0, 1000, batch)} | arrays(random, batch, size)
+
+
+def step_paddle(form: Form, given: Arrays) -> Job:
+    paddle = form.paddle
+    net = paddle.vision.models.resnet18()
+    net.set_state_dict({name: paddle.to_tensor(array) for name, array in given.items() if name not in ("x", "label")})
+    net.train()
+    optimizer = paddle.optimizer.Momentum(RATE, 0.9, parameters=net.parameters())
+    net, cross_entropy = form.model(net), paddle.nn.functional.cross_entropy
+
+    @form.whole
+    def step(x: Any, label: Any) -> Any:
+        loss = cross_entropy(net(x), label)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    x, label = paddle.to_tensor(given["x"]), paddle.to_tensor(given["label"])
+    return lambda: step(x, label)
+
+
+def step_torch(torch: Any, compiled: Any, given: Arrays) -> Job:
+    w = {name: torch.from_numpy(array.copy()) for name, array in given.items()}
+    trained = [w[name].requires_grad_() for name in w if name.endswith(("weight", "bias"))]
+    optimizer, names = torch.optim.SGD(trained, RATE, momentum=0.9), Torch(torch, training=True)
+
+    def step() -> Any:
+        loss = torch.nn.functional.cross_entropy(resnet(names, w), w["label"])
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    return step
+
+
+STEP = with_training(step_paddle, minimize=False) | with_torch(step_torch, compiled=False)
+
+
 def row(batch: int) -> Row:
     return Row(
         f"resnet-{batch}",
@@ -129,4 +174,18 @@ def row(batch: int) -> Row:
     )
 
 
-ROWS = row(1), row(8)
+ROWS = (
+    row(1),
+    row(8),
+    Row(
+        "resnet-step",
+        "ResNet-18 on 64x64, batch 8, Momentum step",
+        step_arrays,
+        {"batch": 8, "size": 64},
+        {"batch": 2, "size": 64},
+        STEP,
+        eagerly(STEP),
+        tolerance=5e-3,
+        first_call=1.0,
+    ),
+)

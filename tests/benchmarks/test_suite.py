@@ -11,7 +11,7 @@ JOBS = {(row.sides["dy2st"], row.reference, str(row.tiny)): row for row in ROWS}
 NAMES = [row.name for row in JOBS.values() if row.name != "resnet-8"]
 
 FORMS = LABELS[MODEL], LABELS[EAGER], LABELS[MINIMIZE]
-LONG = ("resnet-1", "lenet-step", "transformer-step")
+LONG = ("resnet-1", "resnet-step", "lenet-step", "transformer-step", "bert-step", "seq2seq-step")
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def native(monkeypatch: pytest.MonkeyPatch) -> None:
 def marks(name: str) -> list[pytest.MarkDecorator]:
     """Return what holds for a job: the bias of keys moves no weight, its gradient is nothing but rounding."""
     rounded = pytest.mark.one_tier("Adam makes whole steps of gradients that are nothing but rounding")
-    return [*([pytest.mark.slow] if name in LONG else ()), *([rounded] if name == "transformer-step" else ())]
+    return [*([pytest.mark.slow] if name in LONG else ()), *([rounded] if name in ("transformer-step", "bert-step") else ())]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in NAMES])
