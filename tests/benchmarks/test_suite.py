@@ -22,7 +22,10 @@ def native(monkeypatch: pytest.MonkeyPatch) -> None:
 def marks(name: str) -> list[pytest.MarkDecorator]:
     """Return what holds for a job: the bias of keys moves no weight, its gradient is nothing but rounding."""
     rounded = pytest.mark.one_tier("Adam makes whole steps of gradients that are nothing but rounding")
-    return [*([pytest.mark.slow] if name in LONG else ()), *([rounded] if name in ("transformer-step", "bert-step") else ())]
+    return [
+        *([pytest.mark.slow] if name in LONG else ()),
+        *([rounded] if name in ("transformer-step", "bert-step") else ()),
+    ]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in NAMES])
