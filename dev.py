@@ -103,10 +103,9 @@ def check(options: argparse.Namespace) -> int:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Run the benchmarks; further arguments go to benchmarks/run.py, or with `--micro` to benchmarks/micro.py."""
+    """Run the benchmarks; further arguments go to benchmarks/run.py, or to the script that an option names."""
     ensure_environment()
-    script = "benchmarks/micro.py" if options.micro else "benchmarks/run.py"
-    return _python(script, *options.rest, interpreter=options.python)
+    return _python(f"benchmarks/{options.script}.py", *options.rest, interpreter=options.python)
 
 
 def docs(options: argparse.Namespace) -> int:
@@ -254,9 +253,14 @@ def _parser() -> argparse.ArgumentParser:
     add(check)
     add(docs)
     benching = add(bench)
-    benching.usage = "dev.py bench [-h] [--micro] [--python PATH] [arguments of the script]"
+    benching.usage = "dev.py bench [-h] [--micro | --busy] [--python PATH] [arguments of the script]"
     benching.epilog = "Examples: dev.py bench --rows lstm mlp --quick     dev.py bench --peers     dev.py bench --micro"
-    benching.add_argument("--micro", action="store_true", help="measure single parts, not whole workloads")
+    scripts = benching.add_mutually_exclusive_group()
+    for name, what in (
+        ("micro", "measure single parts, not whole workloads"),
+        ("busy", "measure beside busy processes"),
+    ):
+        scripts.add_argument(f"--{name}", dest="script", action="store_const", const=name, default="run", help=what)
     benching.add_argument("--python", type=Path, default=PYTHON, help="an interpreter that has the peers")
     locking = add(lock)
     locking.add_argument("--upgrade", action="store_true", help="take newer versions where there are any")

@@ -50,13 +50,15 @@ def measure(row: Row, packages: tuple[str, ...], effort: Effort) -> dict[str, An
     """Time every side whose package is named; return plain data, times in seconds."""
     with tempfile.TemporaryDirectory() as cache:
         sides = [
-            _Side(row, side, side, _caches(cache, side), effort) for side in row.sides if side.split()[0] in packages
+            SideProcess(row, side, side, _caches(cache, side), effort)
+            for side in row.sides
+            if side.split()[0] in packages
         ]
         if OURS in packages:
             for side in sides:
                 if side.label in (OURS, LABELS[MODEL]):
                     side.measured.cold = _first_calls(row, side.label, _caches(cache, side.label), effort)
-            sides.append(_Side(row, SINGLE, OURS, _caches(cache, OURS) | ONE_THREAD, effort))
+            sides.append(SideProcess(row, SINGLE, OURS, _caches(cache, OURS) | ONE_THREAD, effort))
         try:
             for side in sides:
                 side.prepare()
@@ -78,14 +80,14 @@ def _caches(folder: str, side: str) -> dict[str, str]:
 
 def _first_calls(row: Row, label: str, environment: Mapping[str, str], effort: Effort) -> Ready | None:
     """Run the first calls of a form of dy2st's in a process of their own, which fills the cache."""
-    _bring_in_llvm()
-    side = _Side(row, label, label, environment, effort)
+    bring_in_llvm()
+    side = SideProcess(row, label, label, environment, effort)
     side.prepare()
     side.close()
     return side.measured.ready
 
 
-def _bring_in_llvm() -> None:
+def bring_in_llvm() -> None:
     """Read LLVM's library, so that no page of it is on the disk only: loading takes 30 ms then, not 170 to 260."""
     found = importlib.util.find_spec("llvmlite")
     for folder in (found.submodule_search_locations or ()) if found is not None else ():
@@ -99,7 +101,7 @@ _ENDING = 10.0
 """Seconds that a process may take to end: as one of a user's, it writes down what it is compiling."""
 
 
-class _Side:
+class SideProcess:
     """The process of one side, as the coordinator sees it."""
 
     def __init__(self, row: Row, label: str, side: str, environment: Mapping[str, str], effort: Effort):
@@ -164,7 +166,7 @@ class _Side:
         return None
 
 
-def _refuse_what_differs(sides: list[_Side], tolerance: float) -> None:
+def _refuse_what_differs(sides: list[SideProcess], tolerance: float) -> None:
     """Leave out each side whose first results are not ours."""
     ours = next((side.measured.ready for side in sides if side.label == OURS), None)
     for side in sides:

@@ -31,6 +31,7 @@ from dy2st.runtime.backends.llvm_availability import NoLlvm, do_without
 from dy2st.runtime.executor.background_job import BackgroundJob, apart
 from dy2st.runtime.executor.report import Report
 from dy2st.runtime.gc_pause import rarely
+from dy2st.runtime.interpreter.blas_threads import one_blas_thread
 from dy2st.runtime.interpreter.cost_model import bindings, seconds
 from dy2st.runtime.interpreter.memory_model import peak
 from dy2st.runtime.interpreter.planned import Plan, compile_plan
@@ -102,7 +103,11 @@ class TieredProgram(Locked):
                 chosen = delivered(self._next, inputs)
             if self._chosen is not None:
                 self.run = chosen.run  # from now on there is nothing to choose
-        results = chosen.run(inputs)
+        if self._chosen is None and chosen is self._plan:
+            with one_blas_thread():
+                results = chosen.run(inputs)
+        else:
+            results = chosen.run(inputs)
         if self._making is not None and self._job is None:
             self._make_beside(self._making)  # 2.
         return results

@@ -31,14 +31,12 @@ define void @dy2st.pool.set(i64 %threads) nounwind {{
 entry:
   br label %look
 look:
-  %turn = phi i64 [ 0, %entry ], [ %turn.next, %wait ]
   store atomic i64 1, ptr {PLACES["threads"]} monotonic, align 8
   %pair = cmpxchg ptr {PLACES["busy"]}, i64 0, i64 1 acquire monotonic
   %mine = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %mine, label %tell, label %wait
 wait:
-  call void @wait(i64 %turn)
-  %turn.next = add i64 %turn, 1
+  %r = call i32 @dy2st.external.sched_yield()
   br label %look
 tell:
   store atomic i64 %threads, ptr {PLACES["threads"]} monotonic, align 8

@@ -1,4 +1,4 @@
-"""What workers run: they wait for a job, spinning first, then asleep, and take the parts of it that are left.
+"""What workers run: they wait for a job, looking first, then asleep, and take the parts of it that are left.
 
 A worker enters a job by counting itself in while the job stands open; who opened it closes it when no part is left, and
 waits for those inside (job_scheduling.py). Each thread begins with a range of its own, then helps with those of the
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dy2st.runtime.backends.cpu.thread_pool.memory_layout import BYTES, FIELDS, OPEN, PLACES, RANGE_BYTES
 
-_SPINS, _QUIET_SPINS = 400, 40
-"""How often a worker looks for a job before it sleeps, and how often before it lets others run between looks."""
+_LOOKING, _QUIET_LOOKS = 100_000, 40
+"""For how many nanoseconds a worker looks for a job before it sleeps; and how often one looks before the clock."""
+_TAKEN_AWAY = 20_000
+"""Looks that are so many nanoseconds apart were not made in a row: the system ran something else on this CPU."""
 
 _WAIT, _WAKE = 128 | 9, 128 | 10
 """Commands of Linux's system call `futex`, within one process: only those are woken who share a bit with the caller."""
@@ -19,7 +21,7 @@ _WAIT, _WAKE = 128 | 9, 128 | 10
 def worker_text(arm: bool) -> str:
     """Return the memory of the pool and the functions of its workers, for AArch64 or x86."""
     pause = ("void @llvm.aarch64.hint(i32", "i32 1") if arm else ("void @llvm.x86.sse2.pause(", "")
-    return "\n".join((f"declare {pause[0]})", _sleep(futex=98 if arm else 202), _wait(*pause), _JOIN, _WORK, _WORKER))
+    return "\n".join((f"declare {pause[0]})", _sleep(futex=98 if arm else 202), _pause(*pause), _JOIN, _WORK, _WORKER))
 
 
 def _sleep(futex: int) -> str:
@@ -44,18 +46,14 @@ define internal void @wake(ptr %place, i32 %bits) nounwind {{
 }}"""
 
 
-def _wait(pause: str, argument: str) -> str:
-    """Return how one turn of a wait goes: a short pause; after some turns others are let run too."""
+def _pause(pause: str, argument: str) -> str:
+    """Return how one turn of looking goes. It keeps the CPU: beside others, who gives it away may wait for
+    milliseconds until it is there again, at every job.
+    """
     name = pause.partition("@")[2].partition("(")[0]
     return f"""
-define internal void @wait(i64 %turn) nounwind {{
+define internal void @pause() nounwind {{
   call void @{name}({argument})
-  %long = icmp ugt i64 %turn, {_QUIET_SPINS}
-  br i1 %long, label %yield, label %done
-yield:
-  %r = call i32 @dy2st.external.sched_yield()
-  br label %done
-done:
   ret void
 }}"""
 
@@ -72,9 +70,9 @@ look:
   %empty = icmp eq i64 %inside, 0
   br i1 %empty, label %done, label %more
 more:
-  call void @wait(i64 %turn)
+  call void @pause()
   %next = add i64 %turn, 1
-  %long = icmp ugt i64 %turn, {_QUIET_SPINS}
+  %long = icmp ugt i64 %turn, {_QUIET_LOOKS}
   br i1 %long, label %clock, label %turned
 clock:
   %now = call i64 @now()
@@ -158,26 +156,41 @@ done:
 _WORKER = f"""
 define internal ptr @worker(ptr %argument) nounwind {{
 entry:
+  %begun = alloca i64
+  %looked = alloca i64
   %who = ptrtoint ptr %argument to i64
   %number = trunc i64 %who to i32
   %bit = and i32 %number, 31
   %own = shl i32 1, %bit
   br label %look
 look:
-  %seen = phi i32 [ 0, %entry ], [ %seen, %more ], [ %seen, %slept ], [ %epoch, %out ], [ %epoch, %alone ],
-    [ %epoch, %tell ], [ %epoch, %try ]
-  %turn = phi i64 [ 0, %entry ], [ %next, %more ], [ 0, %slept ], [ 0, %out ], [ 0, %alone ], [ 0, %tell ],
-    [ 0, %try ]
+  %seen = phi i32 [ 0, %entry ], [ %seen, %more ], [ %seen, %clock ], [ %seen, %slept ], [ %epoch, %out ],
+    [ %epoch, %alone ], [ %epoch, %tell ], [ %epoch, %try ]
+  %turn = phi i64 [ 0, %entry ], [ %next, %more ], [ %next, %clock ], [ 0, %slept ], [ 0, %out ], [ 0, %alone ],
+    [ 0, %tell ], [ 0, %try ]
   %epoch = load atomic i32, ptr {PLACES["epoch"]} acquire, align 4
   %new = icmp ne i32 %epoch, %seen
-  br i1 %new, label %job, label %none
-none:
-  %tired = icmp uge i64 %turn, {_SPINS}
-  br i1 %tired, label %rest, label %more
+  br i1 %new, label %job, label %more
 more:
-  call void @wait(i64 %turn)
+  call void @pause()
   %next = add i64 %turn, 1
-  br label %look
+  %long = icmp ugt i64 %turn, {_QUIET_LOOKS}
+  br i1 %long, label %clock, label %look
+clock:
+  %now = call i64 @now()
+  %first = icmp eq i64 %turn, {_QUIET_LOOKS + 1}
+  %last.look = load i64, ptr %looked
+  %begun.before = load i64, ptr %begun
+  %begin = select i1 %first, i64 %now, i64 %begun.before
+  %previous = select i1 %first, i64 %now, i64 %last.look
+  store i64 %begin, ptr %begun
+  store i64 %now, ptr %looked
+  %spent = sub i64 %now, %begin
+  %gap = sub i64 %now, %previous
+  %tired = icmp ugt i64 %spent, {_LOOKING}
+  %away = icmp ugt i64 %gap, {_TAKEN_AWAY}
+  %rests = or i1 %tired, %away
+  br i1 %rests, label %rest, label %look
 rest:
   %before = atomicrmw add ptr {PLACES["sleepers"]}, i64 1 seq_cst
   call void @sleep(ptr {PLACES["epoch"]}, i32 %seen, i32 %own)

@@ -10,6 +10,7 @@ from dy2st.runtime.backends.cpu.compile_link.llvm_loader import binding
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.thread_pool.module import pool_text
 from dy2st.runtime.backends.cpu.thread_pool.pool import CALLED
+from dy2st.runtime.backends.cpu.thread_pool.worker import worker_text
 
 
 def test_arm_has_its_own_system_calls():
@@ -24,6 +25,11 @@ def test_arm_has_its_own_system_calls():
 def test_the_pool_provides_what_modules_call():
     texts = [pool_text(*of) for of in (("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64"))]
     assert sorted(set(re.findall(r"declare .*@dy2st\.external\.(\w+)", "".join(texts)))) == sorted(CALLED)
+
+
+def test_who_waits_for_a_job_keeps_the_cpu_or_sleeps():
+    """Beside other processes, who gives the CPU away turn by turn loses a time slice at every job."""
+    assert "sched_yield" not in worker_text(arm=False)
 
 
 @pytest.mark.parametrize("cost", [1, 10**9])
