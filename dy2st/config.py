@@ -70,6 +70,11 @@ def eager_native() -> int | None:
     return _number("DY2ST_EAGER_NATIVE", "a number of elements")
 
 
+def walks_of_tape() -> int | None:
+    """Return after how many walks `DY2ST_TAPE_WALKS` lets a tape run as a Program; None where it says nothing."""
+    return _number("DY2ST_TAPE_WALKS", "a number of walks")
+
+
 def verified_calls() -> int:
     """Return how many first calls of each kind `DY2ST_VERIFY_CALLS` wants compared with eager mode."""
     return _number("DY2ST_VERIFY_CALLS", "a number of calls") or 0

@@ -38,6 +38,8 @@ class Process:
     """What `set_flags` remembers by name."""
     native_from: float = 1 << 15
     """The elements of an operand from which on an eager op runs native code; infinite where none does."""
+    walks_of_tape: float = 2
+    """How often `backward()` walks a kind of tape before that runs as one Program; infinite where none does."""
     verified_calls: int = 0
     """How many first calls of each Program run eagerly as well, to be compared (first_calls.py)."""
 

@@ -38,6 +38,7 @@ WAYS = {
         Way("scalar", {"DY2ST_BACKEND": "native", "DY2ST_CPU": "scalar"}),
         Way("strict", {"DY2ST_STRICT": "1"}),
         Way("eager-native", {"DY2ST_EAGER_NATIVE": "0"}),
+        Way("eager-tape", {"DY2ST_TAPE_WALKS": "0"}),
     )
 }
 LATER, LOADED = "native-60", "loaded"
@@ -45,7 +46,7 @@ COLUMNS = (*WAYS, *FIRST_CALLS, LATER, LOADED)
 """In what a statement must have been run."""
 TURNS = (
     ("auto", "again"), ("interpreter",), ("guarded",), ("avx2",), ("auto",), ("one-thread",), ("sse",), ("scalar",),
-    ("two-threads",), ("strict",), ("eager-native",),
+    ("two-threads",), ("strict",), ("eager-native",), ("eager-tape",),
 )  # fmt: skip
 """The ways of each chunk of programs, in turn: other programs find more than the same ones in another way."""
 

@@ -42,7 +42,7 @@ def backward(
         return
     walk = Walk(graph=False, keep=retain_graph)
     for out, seed in zip(outputs, _listed(grad_tensors, len(outputs)), strict=True):
-        walk.seed(out, _conjugate(seed_of(out, seed, graph=False)))
+        walk.seed(out, _conjugate(seed_of(out, seed, graph=False)), are_ones=seed is None)
     walk.run()
     given: set[int] = set()
     for leaf, ct in walk.leaves.values():

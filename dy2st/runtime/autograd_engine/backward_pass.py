@@ -6,6 +6,7 @@ Without `create_graph` cotangents are bare arrays; with it they are Tensors and 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -19,6 +20,7 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Program
 from dy2st.ir.types import Type, is_optional, tangent_type
 from dy2st.ops.control.optional import add_values
+from dy2st.runtime.autograd_engine.compiled_tape import advance
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.native_ops import are_large
 from dy2st.runtime.eager.saved_tensor_hooks import is_packed, restored
@@ -40,6 +42,8 @@ class Walk:
         self.blocked: set[Any] = set()
         self.sums: dict[Any, Any] = {}
         """Cotangents that this walk alone has, by where they go: cotangents of parts are added to them in place."""
+        self.ones: dict[int, Any] = {}
+        """The cotangents that are ones because none were given, by identity."""
 
     def gradients(
         self, outs: list[Tensor], ins: list[Tensor], seeds: list[Any], blocked: list[Tensor]
@@ -51,7 +55,7 @@ class Walk:
                 self.wanted[x._node, x._index] = None
         for out, seed in zip(outs, seeds, strict=True):
             if not out.stop_gradient:
-                self.seed(out, self.cotangent(out, seed))
+                self.seed(out, self.cotangent(out, seed), are_ones=seed is None)
         self.run(stop=min((n.number for n, _ in self.wanted), default=None), leaves=any(x._node is None for x in ins))
         found: list[Tensor | None] = []
         for x in ins:
@@ -63,8 +67,10 @@ class Walk:
         """Return the cotangent to start from at `out`, ones where none is given."""
         return seed_of(out, seed, self.graph)
 
-    def seed(self, out: Tensor, ct: Any) -> None:
+    def seed(self, out: Tensor, ct: Any, are_ones: bool = False) -> None:
         """Start with the cotangent `ct` of `out`."""
+        if are_ones:
+            self.ones[id(ct)] = ct
         self.send(out if out._node is None else (out._node, out._index), ct)
 
     def so_far(self, edge: Edge) -> Any:
@@ -101,7 +107,13 @@ class Walk:
 
     def run(self, stop: int | None = None, leaves: bool = True) -> None:
         """Pull cotangents back until nothing is pending (or nothing that the wanted nodes need)."""
+        alone: float = math.inf if self.graph else 0
+        """Through how many nodes the walk goes itself."""
         while self.heap:
+            if not alone:
+                alone = advance(self, None if leaves else stop)
+                continue
+            alone -= 1
             _, node = heapq.heappop(self.heap)
             cts = self.pending.pop(node)
             for index, hooks in (node.hooks or {}).items():

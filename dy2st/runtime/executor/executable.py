@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import Type
 from dy2st.passes import optimise
 from dy2st.passes.remove_prints import silenced
-from dy2st.records import record
+from dy2st.records import field, record
 from dy2st.runtime.aot_cache.program_artifacts import Derived, answered, derivation, derived
 from dy2st.runtime.backends.interface import Runnable
 from dy2st.runtime.executor.report import Report
@@ -172,3 +173,5 @@ class CompiledPullback:
     backward: Compiled
     seeded: tuple[int, ...]
     found: tuple[int, ...]
+    number: int = field(default_factory=itertools.count().__next__, repr=False, compare=False)
+    """What no other one of this process has."""

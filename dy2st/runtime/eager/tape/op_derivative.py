@@ -7,7 +7,7 @@ Program takes what it uses of a node (operands, results, extents), then the cota
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -173,27 +173,31 @@ class OpDerivation:
         if self.builder.residuals:
             raise AutodiffError(f"the derivative of '{self.name}' needs a value that was not kept")
         block.results = [self.builder.use(v) for v in results()]
-        self._fill_by_extents()
-        used = _drop_dead(block)
+        used = settle(self.builder, self._places)
         kept = [a for a in self._places if a in used]
         block.arguments[:] = [*kept, *entering]
         return OpDerivative(Compiled(Program({"main": block})), tuple(self._places[a] for a in kept), found)
 
-    def _fill_by_extents(self) -> None:
-        """Make zeros (and ones) like an operand or result of its extents: the tape need not have its elements."""
-        b, block, filled = self.builder, self.builder.block, dict[Value, Value]()
-        operations, block.operations = block.operations, []
-        for operation in operations:
-            operation.operands = [filled.get(v, v) for v in operation.operands]
-            number = operation.op.splat
-            like = operation.operands[0] if number is not None else None
-            if like is None or like not in self._places or not isinstance(like.type, TensorType):
-                b.adopt(operation)
-                continue
-            element = b.emit("constant", [], {"value": np.full((), number, like.type.dtype.numpy)})  # here, not shared
-            made = b.shaped("full", [element], b.shape(like))
-            filled[operation.results[0]] = made
-        block.results = [filled.get(v, v) for v in block.results]
+
+def settle(b: Builder, held: Container[Value]) -> set[Value]:
+    """Drop what nobody uses of a block that is done; return the values that are used.
+
+    Zeros (and ones) like one of `held` are made of its extents: the tape need not have its elements.
+    """
+    block, filled = b.block, dict[Value, Value]()
+    operations, block.operations = block.operations, []
+    for operation in operations:
+        operation.operands = [filled.get(v, v) for v in operation.operands]
+        number = operation.op.splat
+        like = operation.operands[0] if number is not None else None
+        if like is None or like not in held or not isinstance(like.type, TensorType):
+            b.adopt(operation)
+            continue
+        element = b.emit("constant", [], {"value": np.full((), number, like.type.dtype.numpy)})  # here, not shared
+        made = b.shaped("full", [element], b.shape(like))
+        filled[operation.results[0]] = made
+    block.results = [filled.get(v, v) for v in block.results]
+    return _drop_dead(block)
 
 
 def shape_pattern(operands: Sequence[Any]) -> tuple[Any, ...]:

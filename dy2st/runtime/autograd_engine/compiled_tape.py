@@ -1,0 +1,135 @@
+"""Segments of the tape that were walked a few times run as one Program each, native code like any other.
+
+The first walks of a kind of segment go node by node; then its Program is made (`tape_program.py`) and kept. What it
+cannot do, and whatever a run of it refuses, the walk does, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import ndarray
+
+from dy2st import config
+from dy2st.errors import Dy2stError
+from dy2st.ir.context import current
+from dy2st.runtime.autograd_engine.tape_program import NotComposable, TapeProgram, held, tape_program
+from dy2st.runtime.autograd_engine.tape_segment import Extents, Segment
+from dy2st.runtime.eager.tape.node import Node
+
+if TYPE_CHECKING:
+    from dy2st.runtime.autograd_engine.backward_pass import Walk
+
+_MOST_KINDS, _MOST_SHAPES = 256, 1024
+_REFUSALS = (Dy2stError, MemoryError, ValueError, IndexError, TypeError)
+
+
+class _Kind:
+    """Segments of one pattern: how many there were, and what runs them."""
+
+    def __init__(self) -> None:
+        self.walks = 0
+        self.program: TapeProgram | None = None
+        self.is_left = False
+        """Whether the walk does them."""
+
+
+_kinds: dict[Any, _Kind] = {}
+_shapes: dict[Any, tuple[_Kind, list[int]]] = {}
+
+
+def advance(walk: Walk, stop: int | None) -> float:
+    """Pull a walk's cotangents back through all nodes up to one that only the walk can step over.
+
+    Return 0; or through how many nodes the walk has to go by itself, where nothing was done.
+    """
+    blocked = {at[0] for at in walk.blocked if isinstance(at, tuple)}
+    special = {node for node, _ in walk.wanted} | blocked
+
+    def stops(node: Node) -> bool:
+        return node in special or (stop is not None and node.number <= stop)
+
+    segment = Segment(walk.pending, walk.ones, stops)
+    count = len(segment.nodes)
+    if segment.too_long:
+        return math.inf
+    if count < 2:
+        return max(count, 1)
+    try:
+        found = _shapes.get(segment.key)
+    except TypeError:  # an attribute that has no hash
+        return count
+    kind, values = found if found is not None else _noted(segment)
+    kind.walks += 1
+    if kind.is_left or kind.walks <= current().process.walks_of_tape:
+        return count
+    if kind.program is None:
+        try:
+            kind.program = tape_program(segment, Extents(segment))
+        except NotComposable:
+            kind.is_left = True
+            return count
+    return 0 if _run(walk, segment, kind.program, values) else count
+
+
+def _noted(segment: Segment) -> tuple[_Kind, list[int]]:
+    if len(_shapes) >= _MOST_SHAPES or len(_kinds) >= _MOST_KINDS:
+        _shapes.clear()
+        _kinds.clear()
+    extents = Extents(segment)
+    found = _shapes[segment.key] = _kinds.setdefault(extents.key, _Kind()), extents.values
+    return found
+
+
+def _run(walk: Walk, segment: Segment, made: TapeProgram, extents: list[int]) -> bool:
+    """Run the Program of a segment; return whether it took what the nodes keep."""
+    for a, b in made.alike:
+        if held(segment, a) is not held(segment, b):
+            return False
+    arguments: list[Any] = []
+    for place in made.takes:
+        kind, at, _ = place
+        if kind == "extent":
+            arguments.append(extents[at])
+        elif kind == "ct":
+            arguments.append(segment.entering[at][2])
+        else:
+            arguments.append(held(segment, place))
+    try:
+        results = made.compiled.run(arguments, np)
+    except _REFUSALS:
+        return False
+    _step_over(walk, segment)
+    leaves = [leaf for _, leaf in segment.leaves.values()]
+    nodes = list(segment.numbers)
+    seen = {id(x) for x in arguments}
+    for (where, is_optional), value in zip(made.gives, results, strict=True):
+        ct: Any = value
+        if is_optional:
+            ct = value[1] if value[0] else None
+        if ct.__class__ is ndarray:
+            if ct.base is not None or id(ct) in seen:
+                ct = ct.copy()
+            seen.add(id(ct))
+        edge = leaves[-1 - where] if isinstance(where, int) else (nodes[where[0]], where[1])
+        if not walk.blocked or (id(edge) if isinstance(where, int) else edge) not in walk.blocked:
+            walk.send(edge, ct)
+    for at in made.pulled:
+        walk.free(segment.nodes[at])
+    return True
+
+
+def _step_over(walk: Walk, segment: Segment) -> None:
+    """Take the nodes of a segment from what is pending."""
+    done = set(segment.nodes)
+    for node in done:
+        walk.pending.pop(node, None)
+    walk.heap = [entry for entry in walk.heap if entry[1] not in done]
+    heapq.heapify(walk.heap)
+
+
+if (_told := config.walks_of_tape()) is not None:
+    current().process.walks_of_tape = _told
