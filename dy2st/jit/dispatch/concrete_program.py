@@ -16,6 +16,7 @@ from dy2st.jit.dispatch.write_back import are_bare, write_arrays, write_back
 from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, ContainerNode, FlatCall, StaticLeaf, meet
 from dy2st.jit.guards.guards import Guard, StateSlot
 from dy2st.jit.tracing.output_structure import SharedObjects, restore
+from dy2st.jit.tracing.output_views import ResultView
 from dy2st.jit.tracing.trace import Traced
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.inplace import copy_of
@@ -205,8 +206,9 @@ class ConcreteProgram:
         if thrown is not None:
             raise thrown
         if traced.views:
-            shown = {view.result: view.of(inputs, results) for view in traced.views}
-            results = [shown.get(i, x) for i, x in enumerate(results)]
+            results = [*results]
+            for view in traced.views:
+                results[view.result] = view.of(inputs, results)
         output = restore(iter(results[: traced.outputs]), traced.output, shared)
         if traced.writes:
             left = results[traced.outputs :]
@@ -229,7 +231,7 @@ class ConcreteProgram:
             return inputs
         leaves, state = self.written
         first = len(inputs) - len(self.traced.state)
-        shown = {view.source for view in self.traced.views if view.steps}
+        shown = {view.source for view in self.traced.views if isinstance(view, ResultView) and view.steps}
         kept = list(inputs)
         for i in (*leaves, *(first + i for i in state)):
             if i in shown or inputs[i]._version is not None:

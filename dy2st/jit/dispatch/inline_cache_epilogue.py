@@ -23,6 +23,7 @@ from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.dispatch.write_back import commit, target, write_array
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
 from dy2st.jit.tracing.output_structure import SharedObjects, restore
+from dy2st.jit.tracing.output_choices import NO_OTHER, ResultChoice
 from dy2st.jit.tracing.output_views import ResultView, RunResult, view_of
 from dy2st.runtime.autograd_engine.backward import accumulate_leaf
 from dy2st.runtime.backends.cpu.trampolines.write_back import NO_GRADIENT
@@ -100,25 +101,31 @@ def tensors_among(program: ConcreteProgram) -> tuple[int, ...] | None:
     words = _ResultExpressions({})
     if words.of(traced.output) is None:
         return ()
-    other = {*traced.freed, *(view.result for view in traced.views)}
+    other = {*traced.freed, *(view.result for view in traced.views if isinstance(view, ResultView))}
     if isinstance(traced.output, TensorLike) and not (traced.writes or traced.views or other):
         return None
     return tuple(i for i in words.tensors if i not in other)
 
 
-def _views(views: Sequence[ResultView], inputs: Sequence[str], made: dict[int, str], constant: Constant) -> list[str]:
+def _views(views: Sequence[ResultView | ResultChoice], inputs: Sequence[str], made: dict[int, str], constant: Constant) -> list[str]:
     """Return the lines that make results views; `made` gets the names of these and of the results that they show."""
     lines: list[str] = []
+
+    def tensor(number: int) -> str:
+        if number < len(inputs):
+            return inputs[number]
+        number -= len(inputs)
+        if not made.get(number, "").startswith("s"):
+            lines.append(f"s{number} = {made.get(number, f'Tensor(results[{number}])')}")
+            made[number] = f"s{number}"
+        return made[number]
+
     for view in views:
         name = f"s{view.result}"
-        number = view.source - len(inputs)
-        if number < 0:
-            source = inputs[view.source]
-        else:
-            if not made.get(number, "").startswith("s"):
-                lines.append(f"s{number} = {made.get(number, f'Tensor(results[{number}])')}")
-                made[number] = f"s{number}"
-            source = made[number]
+        if isinstance(view, ResultChoice):
+            lines.append(f"{name} = {_choice(view, tensor, len(inputs))}")
+            continue
+        source = tensor(view.source)
         for op, operands, attributes in view.steps:
             words = [f"results[{x.result}], " if isinstance(x, RunResult) else f"{x!r}, " for x in operands]
             lines.append(f"{name} = view_of({source}, {constant(op)}, ({''.join(words)}), {constant(attributes)})")
@@ -127,6 +134,14 @@ def _views(views: Sequence[ResultView], inputs: Sequence[str], made: dict[int, s
             lines.append(f"{name} = {source}")
         made[view.result] = name
     return lines
+
+
+def _choice(choice: ResultChoice, tensor: Callable[[int], str], inputs: int) -> str:
+    """Return the expression of a result that may be another tensor."""
+    told, own = f"results[{choice.which}]", tensor(inputs + choice.result)
+    ways = [f"{tensor(source)} if {told} == {number} else " for number, source in choice.sources.items()]
+    ways += [f"{tensor(inputs + r)} if {told} == results[{w}] != {NO_OTHER} else " for w, r in choice.others]
+    return f"{''.join(ways)}{own}"
 
 
 def _write(key: Any, owner: str, aval: AbstractValue, numbers: Iterator[int], constant: Constant) -> list[str]:

@@ -248,6 +248,8 @@ def _restore_list(made: Tensor, t: ListOf, shared: SharedObjects) -> list[Any]:
 def _restore_variant(made: Tensor, t: OneOf, shared: SharedObjects) -> Any:
     kind = t.types()[0]
     assert isinstance(kind, VariantType)
+    if not isinstance(made._payload, tuple):  # a tensor that the call found (output_choices.py)
+        return made
     tag, payload = made._payload
     if payload is None:
         return restore(iter(()), t.alternatives[tag], shared)

@@ -2,7 +2,8 @@
 
 A Program gives arrays of its own. What the function returns in eager mode may show the memory of an argument, of a
 tensor from outside or of another result instead (`x`, `x.reshape([-1])`, `self.weight[0]`): a write of one is seen in
-the other. So the trace notes the operations between them, and the call repeats them on the real tensor.
+the other. So the trace notes the operations between them, and the call repeats them on the real tensor. Where branches
+decide which tensor a result is, the run tells (output_choices.py).
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import numpy as np
 
 from dy2st.errors import StructureError
 from dy2st.ir.program import Value
-from dy2st.ir.types import TensorType
+from dy2st.ir.types import TensorType, VariantType
 from dy2st.jit.tracing.external_reads import ExternalReads
+from dy2st.jit.tracing.output_choices import NO_OTHER, PossibleTensors, ResultChoice, branches_decide
 from dy2st.ops.core.base import Op
 from dy2st.records import record
 from dy2st.runtime.eager.dispatch import View, apply, note_view
@@ -63,7 +65,7 @@ def view_of(t: Tensor, op: Op, operands: Sequence[Any], attributes: dict[str, An
 def views_among(
     trace: ExternalReads, results: Sequence[Value], writes: Sequence[Any], values: Sequence[Value],
     order: Sequence[Value], views: Mapping[Value, Tensor],
-) -> tuple[tuple[ResultView, ...], list[Value]]:  # fmt: skip
+) -> tuple[tuple[ResultView | ResultChoice, ...], list[Value]]:  # fmt: skip
     """Return which results, of the output and of what is written, show what, and the results that this takes more.
 
     These are operands of views, and tensors of the function's own that several results show.
@@ -78,6 +80,7 @@ def views_among(
     found = _Found(trace, order, numbered, len(results) + len(values))
     found.note_inputs(order)
     found.note(views)
+    found.note_choices()
     return tuple(found.views), found.operands
 
 
@@ -108,7 +111,8 @@ class _Found:
         """The number of a value as a source."""
         self.operands: list[Value] = []
         """The results that views take more."""
-        self.views: list[ResultView] = []
+        self.views: list[ResultView | ResultChoice] = []
+        self.tensors = PossibleTensors(self.first)
 
     def note_inputs(self, order: Sequence[Value]) -> None:
         """Note the results that are inputs."""
@@ -118,6 +122,7 @@ class _Found:
             if key[0] == "data" and key[1] in self.places and is_tensor:
                 now[new._payload] = self.places[key[1]]
         for value, place in now.items():
+            self.tensors.number(value, place)
             self.views += [ResultView(i, place) for i in self.numbers.pop(value, ())]
 
     def note(self, views: Mapping[Value, Tensor]) -> None:
@@ -134,6 +139,26 @@ class _Found:
             if (source := self._source(root(t), shown[id(root(t))])) is not None:
                 steps = self._steps(t)
                 self.views += [ResultView(i, source, steps) for i in self.numbers.pop(value)]
+
+    def note_choices(self) -> None:
+        """Note the results of which branches decide whether they are inputs or other results."""
+        tensors = self.tensors
+        left = [v for v in self.numbers if isinstance(v.type, TensorType)]
+        places = {i: i for i in range(self.first)}
+        for value in left:
+            if not branches_decide(value):
+                places |= {n: self.first + self.numbers[value][0] for n in tensors.of(value) - {NO_OTHER}}
+        told: list[tuple[Value, int, int]] = []
+        for value in filter(branches_decide, [*left, *(v for v in self.numbers if isinstance(v.type, VariantType))]):
+            possible, (result, *more) = tensors.of(value) - {NO_OTHER}, self.numbers[value]
+            sources = {n: places[n] for n in sorted(possible) if n in places}
+            alike = [v for v in left if v is not value and possible & tensors.of(v)] if value in left else []
+            if not sources and not alike:
+                continue
+            others = tuple((which, r) for v, which, r in told if v in alike)
+            told.append((value, self._more(tensors.told(value)), result))
+            self.views.append(ResultChoice(result, told[-1][1], sources, others))
+            self.views += [ResultView(i, self.first + result) for i in more]
 
     def _source(self, t: Any, shown: int) -> int | None:
         """Return the number of a tensor that `shown` results show; None where nobody else sees what is written."""

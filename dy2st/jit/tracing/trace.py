@@ -20,6 +20,7 @@ from dy2st.jit.tracing.created_parameters import CreatedParameters
 from dy2st.jit.tracing.deferred_effects import DeferredEffects
 from dy2st.jit.tracing.escaping_values import leaving
 from dy2st.jit.tracing.external_reads import ExternalReads
+from dy2st.jit.tracing.output_choices import ResultChoice
 from dy2st.jit.tracing.output_sharing import OutputSharing
 from dy2st.jit.tracing.output_structure import output_aval, written_aval
 from dy2st.jit.tracing.output_views import ResultView, views_among
@@ -71,7 +72,7 @@ class Traced:
     """What the function raised on every path, after effects or writes of every call; the output has its parts."""
     actions: Sequence[Callable[[], None]] = ()
     """What each call does at its end."""
-    views: tuple[ResultView, ...] = ()
+    views: tuple[ResultView | ResultChoice, ...] = ()
     """Results that are an input or a view of one: not a copy of it."""
     outside: dict[int, Any] = field(default_factory=dict[int, Any])
     """Containers and objects that were met outside, by id."""
@@ -279,7 +280,7 @@ class FunctionTrace(ExternalReads):
         views, operands = views_among(self, results, writes, values, order, self.views)
         every = [*results, *values, *operands]
         block.results = list(map(self.root.use, every))
-        shown = {view.result for view in views}
+        shown = {view.result for view in views if isinstance(view, ResultView)}
         histories = GradientHistories(block, self.needs, self.freed)
         open_ones = [not histories.has_none(v) for v in every]
         flows = [i for i, has in enumerate(open_ones) if has and (i < count or i >= count + len(values))]
