@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import dy2st as paddle
+from dy2st.errors import StructureError
 
 
 class A:
@@ -204,3 +205,175 @@ def test_a_write_to_an_element_of_a_list_that_grew_reaches_the_callers_object():
     for x, _, (items, a) in run(f, lambda: [A(1), A(2)], lambda: A(3)):
         assert [i.v for i in items] == ([9, 2, 3] if x > 0 else [9, 2])
         assert a.v == 3
+
+
+def tensors_swapped(x, given):
+    y, z = x * 2, x * 3
+    if x.sum() > 0:
+        y, z = z, y
+    if x.max() > 1.5:
+        z = y
+    return y, z
+
+
+def tensors_of_nested_branches(x, given):
+    y = x * 2
+    if x.sum() > 0:
+        if x.max() > 2:
+            z = x
+        elif x.min() < 0.5:
+            z = y
+        else:
+            z = x * 4
+    else:
+        z = y
+    return z, y
+
+
+def tensor_of_both_branches(x, given):
+    if x.sum() > 0:
+        y = z = x * 2
+    else:
+        y, z = x * 2, x * 3
+    return y, z
+
+
+def tensor_or_none(x, given):
+    return (x if x.sum() > 0 else None), x
+
+
+def tensor_or_other_rank(x, given):
+    y = x if x.sum() > 0 else paddle.ones([2, 2])
+    return y, y
+
+
+def tensor_of_a_handler(x, given):
+    y = x * 2
+    try:
+        if x.sum() > 0:
+            raise ValueError
+        z = y
+    except ValueError:
+        z = x
+    return z, y
+
+
+def tensor_returned_early(x, given):
+    if x.sum() > 0:
+        return x, x * 2
+    y = x * 3
+    return y, y
+
+
+def constants(x, given):
+    if x.sum() > 0:
+        y, z = paddle.to_tensor(1.0), paddle.to_tensor(1.0)
+    else:
+        y, z = x, x * 2
+    return y, z
+
+
+def tensor_of_a_list(x, given):
+    y = x * 2
+    if x.sum() > 0:
+        y = given[0]
+    return y, given[0]
+
+
+def list_of_a_loop(x, given):
+    a, b = [x], [x * 2]
+    c, i = a, 0
+    while i < x.sum():
+        c, i = b, i + 1
+    return a, b, c
+
+
+def lists_that_a_loop_swaps(x, given):
+    a, b = [x], [x * 2, x]
+    c, i = a, 0
+    while i < x.sum():
+        a, b = b, a
+        i = i + 1
+    return a, b, c
+
+
+def list_or_none(x, given):
+    if x.sum() > 0:
+        out = [x]
+    else:
+        out = None
+    more = out
+    return out, more
+
+
+def objects_of_both_branches(x, given):
+    if x.sum() > 0:
+        a = b = A(x)
+    else:
+        a = b = A(x * 2)
+    a.v = x * 9
+    return a, b
+
+
+@pytest.mark.parametrize("f", [
+    tensors_swapped, tensors_of_nested_branches, tensor_of_both_branches, tensor_or_none, tensor_or_other_rank,
+    tensor_of_a_handler, tensor_returned_early, constants, tensor_of_a_list, list_of_a_loop, lists_that_a_loop_swaps,
+    list_or_none, objects_of_both_branches,
+])  # fmt: skip
+def test_results_are_one_object_where_eager_ones_are(f):
+    static = paddle.jit.to_static(f, full_graph=True)
+
+    def which(call: Any, values: list[float]) -> tuple[list[int], Any]:
+        x, given = paddle.to_tensor(values, stop_gradient=False), [paddle.to_tensor(7.0)]
+        results = call(x, given)
+        things = [*results, x, *given]
+        tensors = [t for t in results if isinstance(t, paddle.Tensor) and not t.stop_gradient]
+        sum((t.sum() * (i + 1) for i, t in enumerate(tensors)), paddle.zeros([]) * x.sum()).backward()
+        return [next(i for i, b in enumerate(things) if b is a) for a in things], x.grad.numpy().tolist()
+
+    for values in ([1.0, 2.0], [-1.0, -2.0], [3.0], [-3.0, 1.0], [0.25, 1.0], [5.0], [-1.0, 2.0], [0.5, 0.75]):
+        assert which(static, values) == which(f, values), values
+
+
+def shared_at_one_place(x):
+    if x.sum() > 0:
+        a = b = [x]
+    else:
+        a, b = [x], [x]
+    return a, b
+
+
+def shared_inside(x):
+    if x.sum() > 0:
+        a = A(x)
+        return a, a
+    return None
+
+
+def shared_in_a_list(x):
+    rows = []
+    if x.sum() > 0:
+        row = [x]
+        rows += [row, row]
+    return rows
+
+
+@pytest.mark.parametrize("f", [shared_at_one_place, shared_inside, shared_in_a_list])
+def test_what_only_the_run_could_tell_to_be_one_is_refused(f):
+    with pytest.raises(StructureError, match="whether two results are one container or object"):
+        paddle.jit.to_static(f, full_graph=True)(paddle.to_tensor([1.0]))
+
+
+def test_a_tensor_that_an_attribute_keeps_stays_the_same_one():
+    a = A(paddle.to_tensor([0.0]))
+
+    def f(x):
+        if x.sum() > 0:
+            a.v = x
+        return a.v
+
+    static = paddle.jit.to_static(f, full_graph=True)
+    for value in (1.0, -1.0, 2.0, -2.0, -3.0):
+        before, x = a.v, paddle.to_tensor([value])
+        found = static(x)
+        assert a.v is found is (x if value > 0 else before)

@@ -10,7 +10,7 @@ _TEXT = Path(__file__).with_name("python_objects.txt").read_text(encoding="utf-8
 PROGRAMS = dict(block.split("\n", 1) for block in _TEXT.split("\n### ")[1:])
 _SAME = "only the run will tell whether two things are one"
 RUNS_EAGERLY = {
-    "is_after_branch": _SAME, "is_of_shared": _SAME, "is_of_lists": _SAME, "eq_default": _SAME,
+    "is_after_branch": _SAME, "is_of_lists": _SAME, "eq_default": _SAME,
     "iterator_of_users_class_after_break": "only the run will tell how far a Count has come",
     "vars_of_maybe": "only the run will tell whether a A has .b, and all of it is read",
     "keywords_of_maybe": "a dict of which only the run will tell the keys was handed over key by key (`**d`)",

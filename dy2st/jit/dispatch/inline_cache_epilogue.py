@@ -22,8 +22,8 @@ from typing import Any
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.dispatch.write_back import commit, target, write_array
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
-from dy2st.jit.tracing.output_structure import SharedObjects, restore
 from dy2st.jit.tracing.output_choices import NO_OTHER, ResultChoice
+from dy2st.jit.tracing.output_structure import SharedObjects, restore
 from dy2st.jit.tracing.output_views import ResultView, RunResult, view_of
 from dy2st.runtime.autograd_engine.backward import accumulate_leaf
 from dy2st.runtime.backends.cpu.trampolines.write_back import NO_GRADIENT
@@ -107,7 +107,9 @@ def tensors_among(program: ConcreteProgram) -> tuple[int, ...] | None:
     return tuple(i for i in words.tensors if i not in other)
 
 
-def _views(views: Sequence[ResultView | ResultChoice], inputs: Sequence[str], made: dict[int, str], constant: Constant) -> list[str]:
+def _views(
+    views: Sequence[ResultView | ResultChoice], inputs: Sequence[str], made: dict[int, str], constant: Constant
+) -> list[str]:
     """Return the lines that make results views; `made` gets the names of these and of the results that they show."""
     lines: list[str] = []
 

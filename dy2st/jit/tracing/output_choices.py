@@ -47,8 +47,8 @@ class ResultChoice:
 class PossibleTensors:
     """The numbers of the tensors that values may be.
 
-        z = cond(p, y, x) { (a, b): a } { (a, b): b }          z may be number 1 (y) or 0 (x), and
-        z, k = cond(p, y, x) { (a, b): a, 1 } { (a, b): b, 0 }  tells which
+    z = cond(p, y, x) { (a, b): a } { (a, b): b }          z may be number 1 (y) or 0 (x), and
+    z, k = cond(p, y, x) { (a, b): a, 1 } { (a, b): b, 0 }  tells which
     """
 
     def __init__(self, inputs: int) -> None:
@@ -77,8 +77,6 @@ class PossibleTensors:
             return self.of(made.operands[0], depth)
         if branches_decide(value) and depth < FARTHEST:
             return self._of_branches(cast("Operation", made), value, depth + 1)
-        if made is not None and made.name == "unreachable":
-            return frozenset()
         if made is None or made.op.is_constant or made.op.rewraps or made.blocks:  # equal constants are one value
             return frozenset((NO_OTHER,))
         self._next += 1
@@ -102,7 +100,7 @@ class PossibleTensors:
     def _tell(self, value: Value) -> Value:
         made, possible = value.operation, self.of(value)
         if len(possible) < 2:
-            number = next(iter(possible), NO_OTHER)
+            number = next(iter(possible))
             return Builder(value.block).emit("scalar_constant", [], {"value": number})
         if made is None:  # the branches take it as one more operand
             around, outer = self._outer[value]

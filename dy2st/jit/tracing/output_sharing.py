@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dy2st.errors import StructureError
 from dy2st.jit.tracing.external_reads import ExternalReads
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.alias_analysis import named_in
@@ -22,6 +23,7 @@ from dy2st.runtime.tracer.values.abstract import (
     MadeObject,
     SameArgument,
     SameObject,
+    holds_objects,
 )
 
 
@@ -34,6 +36,10 @@ class OutputSharing:
         self.count = 0
         self.used: set[int] = set()
         """The numbers of objects that were met again."""
+        self.aside: set[int] = set()
+        """What was numbered because something may be it, by id."""
+        self.left: set[int] = set()
+        """What leaves, or may, by id."""
         self.tensors: dict[int, int] | None = {}
         """The numbers of tensors; None once what is written comes: a tensor there is told by its value."""
 
@@ -57,25 +63,56 @@ class OutputSharing:
         self.used.add(number)
         return SameObject(number, type(x).__name__)
 
+    def again(self, x: Any) -> AbstractValue | None:
+        """Return what `known` does of something that leaves at one more place."""
+        found = self.known(x)
+        if id(x) in self.numbers:
+            self._leave([x])
+        return found
+
     def number(self, x: Any) -> int:
         """Return the number of an object that is met first."""
         self.trace.log.keep(x)
-        self.count += 1
         numbers = self.tensors if isinstance(x, Tensor) and self.tensors is not None else self.numbers
+        if numbers is self.numbers and id(x) not in self.aside:
+            self._leave([x])
+        self.count += 1
         return numbers.setdefault(id(x), self.count)
 
-    def after(self, t: AbstractValue, aval: Callable[[Any], AbstractValue]) -> AbstractValue:
-        """Return the abstract value of something that may be objects which the trace made, after these."""
+    def after(self, t: AbstractValue, aval: Callable[[Any], AbstractValue], x: Any = None) -> AbstractValue:
+        """Return the abstract value of something that may be objects which the trace made, after these.
+
+        `x` is what it is of where that is one of several things, which may be met again itself.
+        """
+        if self.trace.aliases.doubled and any(map(holds_objects, (t, *t.children))):
+            raise _told_by_run()
         objects: list[Any] = []
         items: list[AbstractValue] = []
-        for x in {id(x): x for x in named_in(t)}.values():
-            if isinstance(x, Tensor) or not self.is_made(x):
+        for named in {id(x): x for x in named_in(t)}.values():
+            if isinstance(named, Tensor) or not self.is_made(named):
                 continue
-            if id(x) not in self.numbers:
-                items.append(aval(x))
-                objects.append(x)
-            self.used.add(self.numbers[id(x)])
-        return AfterObjects(tuple(objects), tuple(items), t) if objects else t
+            if id(named) not in self.numbers:
+                self.aside.add(id(named))
+                items.append(aval(named))
+                objects.append(named)
+            self.used.add(self.numbers[id(named)])
+        then = t if x is None else self._one_of(x, t)
+        return AfterObjects(tuple(objects), tuple(items), then) if objects else then
+
+    def _one_of(self, x: Any, t: AbstractValue) -> AbstractValue:
+        self._leave([*named_in(t), *([x] if any(map(holds_objects, t.children)) else ())])
+        if self.tensors is None:
+            return t
+        self.aside.add(id(x))
+        return self.known(x) or MadeObject(self.number(x), t)
+
+    def _leave(self, things: list[Any]) -> None:
+        """Note that something leaves which is one of these, unless it is perhaps what leaves elsewhere."""
+        own = set(map(id, things))
+        others = [x for t in things for x in self.trace.aliases.perhaps(t)]
+        if any(id(x) in self.left and id(x) not in own for x in others):
+            raise _told_by_run()
+        self.left |= own
 
     def finished(self, t: AbstractValue) -> AbstractValue:
         """Return an abstract value, from which values were made, as calls make objects of it."""
@@ -87,3 +124,8 @@ class OutputSharing:
         if isinstance(t, AfterObjects):
             return AfterObjects((), tuple(map(self.finished, t.items)), self.finished(t.then))
         return t.mapped(self.finished)
+
+
+def _told_by_run() -> StructureError:
+    what = "only the run will tell whether two results are one container or object"
+    return StructureError(what, hint="return it once, or a copy of it")

@@ -74,7 +74,7 @@ def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = No
         return Items(type(x), tuple(map(inner, x)))
     if sharing is None and id(x) in trace.stand_in_objects:
         raise StructureError(f"a {type(x).__name__} that is an argument leaves the function")
-    if sharing is not None and (found := sharing.known(x)) is not None:
+    if sharing is not None and (found := sharing.again(x)) is not None:
         return found
     number = None if sharing is None or not sharing.is_made(x) else sharing.number(x)
     if isinstance(x, CONTAINERS) and type(x) in LIKE_BUILTINS and id(x) not in trace.external:
@@ -93,7 +93,7 @@ def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = No
     else:
         made = _constant(trace, x)
         if sharing is not None and number is None:
-            return sharing.after(made, inner)
+            return sharing.after(made, inner, x if made.children else None)
     return made if number is None else MadeObject(number, made)
 
 

@@ -147,7 +147,7 @@ class _Found:
         places = {i: i for i in range(self.first)}
         for value in left:
             if not branches_decide(value):
-                places |= {n: self.first + self.numbers[value][0] for n in tensors.of(value) - {NO_OTHER}}
+                places |= dict.fromkeys(tensors.of(value) - {NO_OTHER}, self.first + self.numbers[value][0])
         told: list[tuple[Value, int, int]] = []
         for value in filter(branches_decide, [*left, *(v for v in self.numbers if isinstance(v.type, VariantType))]):
             possible, (result, *more) = tensors.of(value) - {NO_OTHER}, self.numbers[value]

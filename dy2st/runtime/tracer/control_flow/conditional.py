@@ -238,6 +238,7 @@ def _join_blocks(
         branch.hold([key for key, *_ in pairs], left)
     values = iter(emit(one.builder, two.builder, place))
     made = [unflatten(trace, values, t) for t in avals]
+    _share(branches, pairs, avals, made)
     for key, value in zip(keys, made[len(names) + 1 :], strict=True):
         trace.commit_joined(key, value)
     if pred is not None and not (one.diverged or two.diverged):
@@ -252,6 +253,16 @@ def _join_blocks(
     trace.aliases.joined(held, *ways)
     trace.aliases.keep_distinct(held, *ways)
     return tuple(made[: len(names)]), made[len(names)]
+
+
+def _share(branches: Sequence[Branch], pairs: Sequence[Any], avals: Sequence[AbstractValue], made: list[Any]) -> None:
+    """Let variables and attributes that are one object on both ways be one behind them."""
+    first: dict[tuple[int, ...], int] = {}
+    for i, (key, _, *ways) in enumerate(pairs):
+        if (key is None or key[0] == "attr") and not any(made[i] is x for x in ways):
+            taken = tuple(id(x) for x, branch in zip(ways, branches, strict=True) if not branch.diverged)
+            known = first.setdefault(taken, i)
+            made[i] = made[known] if avals[known] == avals[i] else made[i]
 
 
 def _join(

@@ -33,6 +33,8 @@ class AliasAnalysis:
         """For a tensor or variant, by id: all those that may be the same."""
         self.held: dict[int, Any] = {}
         """Tensors that a list or a variant holds by value."""
+        self.doubled = False
+        """Whether a branch or loop left an object that it made at two places inside of one variable."""
         self.writes = 0
         """How often elements were written in place."""
 
@@ -77,6 +79,10 @@ class AliasAnalysis:
     def others(self, t: Any) -> list[Any]:
         """Return what else may be a tensor that is written."""
         self.writes += 1
+        return self.perhaps(t)
+
+    def perhaps(self, t: Any) -> list[Any]:
+        """Return what else may be this tensor, container or variant."""
         return [x for x in self.groups.get(id(t), ()) if x is not t and not self._are_distinct(x, t)]
 
     def _are_distinct(self, a: Any, b: Any) -> bool:

@@ -62,6 +62,7 @@ class _TakenApart:
     def __init__(self, trace: Trace, old: set[int]):
         self.trace, self.old = trace, old
         self.around: list[int] = []
+        self.seen: set[int] = set()
         self.count = 0
 
     def aval(self, x: Any) -> AbstractValue:
@@ -104,6 +105,8 @@ class _TakenApart:
         if self.count > MOST_PARTS or len(self.around) > MOST_NESTED:
             what = f"a {type(x).__name__} that is made inside of a branch or loop has too many parts"
             raise error_here(StructureError, what, "make it before")
+        self.trace.aliases.doubled |= id(x) in self.seen
+        self.seen.add(id(x))
         self.around.append(id(x))
 
 

@@ -22,7 +22,14 @@ from dy2st.runtime.signal_delivery import Interrupted
 from dy2st.runtime.tracer.control_flow.conditional import if_, predicate, seen_aval
 from dy2st.runtime.tracer.control_flow.internal_errors import refuse_fault
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
-from dy2st.runtime.tracer.effects.escape_analysis import held_in, made_aval, made_content, old_objects, was_there
+from dy2st.runtime.tracer.effects.escape_analysis import (
+    either,
+    held_in,
+    made_aval,
+    made_content,
+    old_objects,
+    was_there,
+)
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.effects.union_cast import by_value
 from dy2st.runtime.tracer.loops import loop_state_cache
@@ -336,6 +343,9 @@ class TracedLoop:
                 if isinstance(leaving, Const) and isinstance(self.avals[slot], NewList) and type(x) in CONTAINERS:
                     leaving = NewList(made_content(trace, trace.content(x), self.old))
         self.leaving[slot] = leaving
+        before, after = (getattr(t, "object", None) for t in (self.avals[slot], leaving))
+        if before is not after and type(before) in CONTAINERS and type(after) in CONTAINERS:
+            return either(before, after)
         try:
             return join_values(self.avals[slot], leaving, trace)
         except StructureError as error:

@@ -20,6 +20,7 @@ from dy2st.runtime.tracer.values.abstract import (
     Const,
     Items,
     NewList,
+    NewObject,
     OneOf,
     Unset,
 )
@@ -79,7 +80,7 @@ def place(a: AbstractValue, t: OneOf) -> int:
 
 
 def _fits(wanted: AbstractValue, found: AbstractValue) -> bool:
-    if isinstance(wanted, NewList) and isinstance(found, Const):
+    if isinstance(wanted, (NewList, NewObject)) and isinstance(found, Const):
         return type(found.object) is wanted.kind
     return wanted == found or wanted.is_like(found) or isinstance(wanted, OneOf) or _fits_items(wanted, found)
 
