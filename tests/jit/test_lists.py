@@ -247,7 +247,7 @@ def test_a_name_of_the_list_before_it_was_rebuilt() -> None:
                 keep = out
             out = [e * 1.5 for e in out] + [x * (i + 2)]
             i = i + 1
-        return out, keep
+        return out, keep[:]  # eager mode returns one list twice for n = 0, so that would run eagerly
 
     agree(f, (T(2),), (T(5),), (T(0),), (T(5),), (T(1),))
 
