@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from dy2st.functions.core.operands import cast_to, together
 from dy2st.functions.linalg.linalg import matmul
+from dy2st.functions.math.comparison import where
 from dy2st.functions.shape.broadcasting import repeat_interleave
-from dy2st.functions.shape.creation import ones
+from dy2st.functions.shape.creation import full, ones
 from dy2st.functions.shape.diagonals import tril
 from dy2st.functions.shape.manipulation import transpose
 from dy2st.nn.functional.dropping import dropout
@@ -40,12 +42,10 @@ def scaled_dot_product_attention(
             raise ValueError(
                 f"scaled_dot_product_attention: the {what} must be [batch, length, heads, features], not {x.shape}"
             )
-    if is_causal:
-        seen = tril(ones([query.shape[1], key.shape[1]], "bool"))
-        attn_mask = seen if attn_mask is None else as_added(attn_mask, query) + as_added(seen, query)
+    seen = tril(ones([query.shape[1], key.shape[1]], "bool")) if is_causal else None
     q, k, v = (transpose(x, [0, 2, 1, 3]) for x in (query, key, value))
     k, v = (_shared_heads(x, q, enable_gqa) for x in (k, v))
-    out, _ = attend(q, k, v, attn_mask, dropout_p if training else 0.0, scale)
+    out, _ = attend(q, k, v, attn_mask, dropout_p if training else 0.0, scale, seen)
     return transpose(out, [0, 2, 1, 3])
 
 
@@ -60,13 +60,19 @@ def _shared_heads(x: Tensor, query: Tensor, shared: bool) -> Tensor:
 
 
 def attend(
-    query: Tensor, key: Tensor, value: Tensor, mask: Any, drop: float, scale: float | None = None
-) -> tuple[Tensor, Tensor]:
-    """Return the attention of [batch, heads, length, features] tensors and its weights."""
+    query: Tensor, key: Tensor, value: Tensor, mask: Any, drop: float, scale: float | None = None,
+    seen: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return the attention of [batch, heads, length, features] tensors and its weights.
+
+    What is not `seen` has no weight, whatever its score is; a mask is added to scores.
+    """
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     scores = matmul(query * factor, key, transpose_y=True)
     if mask is not None:
         scores = scores + as_added(mask, query)
+    if seen is not None:
+        scores = where(seen, scores, full([], -inf, scores.dtype))
     weights = softmax(scores)
     if drop:
         weights = dropout(weights, drop)

@@ -29,8 +29,6 @@ _ACROSS: dict[str, bool] = {"transpose_x": False, "transpose_y": True}
 _DOWN: dict[str, bool] = {"transpose_x": True, "transpose_y": False}
 _ROOM = 1 << 22
 """How many weights `eval` holds at a time, at least those of one query."""
-MASKED = 1e9
-"""What is taken from a score that is not seen: its weight is 0 then."""
 T = TypeVar("T")
 Tangents = Sequence[Value | None]
 
@@ -295,7 +293,7 @@ def _emitted_weights(b: Builder, q: Value, k: Value, more: Sequence[Value], caus
         scores = b.add(scores, m)
     if causal:
         unseen = b.sub(b.tril(b.ones_like(scores), diagonal=0), 1.0)
-        scores = b.add(scores, b.mul(unseen, MASKED))
+        scores = b.where(b.lt(unseen, 0.0), b.mul(unseen, math.inf), scores)
     return b.softmax(scores, axis=tensor_type(scores).rank - 1)
 
 

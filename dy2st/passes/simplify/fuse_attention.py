@@ -16,7 +16,8 @@ Before                                              After
 4. All are float32 or float64.
 5. Keys may come transposed: then they are transposed back, which moves nothing where a transpose made them.
 6. Scores times or over one number are those of queries times or over that number.
-7. A mask that lets a query see the keys up to its own place need not be there: that is an attribute.
+7. A mask that lets a query see the keys up to its own place need not be there: that is an attribute. So is a
+   `where` that does so, with or without a mask before it.
 8. A mask that attention takes as it is added goes in as in 3. where later types tell more; its cotangent, which is only
    added up to what that was before the broadcast, is so then.
 9. Weights of which some are dropped at random, by constants, go in with the numbers of the draw (match_dropout.py).
@@ -39,7 +40,7 @@ from dy2st.ops.nn.attention import AttentionMaskGrad, mask_of
 from dy2st.ops.reduce.softmax import Softmax
 from dy2st.ops.shape.shape import Broadcast, DimOf, SumTo, Transpose
 from dy2st.passes.core.base import Pass, each_block
-from dy2st.passes.simplify.match_causal_mask import is_causal
+from dy2st.passes.simplify.match_causal_mask import is_causal, is_causal_where
 from dy2st.passes.simplify.match_dropout import MatchedDropout, drop_of
 from dy2st.records import record
 from dy2st.shapes import Extent, Shape
@@ -223,6 +224,12 @@ def _parts(last: Operation, uses: Counter[Value]) -> _Parts | None:
     if softmax is None or softmax.attributes["axis"] % _rank(softmax) != _rank(softmax) - 1:
         return None
     scores, mask, scaled, term = softmax.operands[0], None, None, None
+    hidden = _only(scores, ("where",), uses, chain)
+    if hidden is not None:
+        if not is_causal_where(hidden.operands, tensor_type(scores).shape[-2:]):
+            return None
+        chain += [m for x in hidden.operands[::2] for m in _makers(x, "broadcast")]
+        scores = hidden.operands[1]
     added = _only(scores, ("add",), uses, chain)
     if added is not None:
         pairs = (added.operands, added.operands[::-1])
@@ -252,6 +259,7 @@ def _parts(last: Operation, uses: Counter[Value]) -> _Parts | None:
     causal = mask is not None and is_causal(mask, scores[-2:])
     fits = tensor_type(query).shape[-1] == tensor_type(key).shape[-2 if turned else -1]
     mask = None if causal else mask
+    causal = causal or hidden is not None
     return _Parts(query, key, value, mask, scaled, causal, turned, drop, weights, first, fits, chain)
 
 

@@ -1,12 +1,15 @@
-"""Recognise masks, added to scores, that let a query see the keys up to its own place.
+"""Recognise masks that let a query see the keys up to its own place: those that are added to scores,
 
 1. (tril(1) - 1) * c for a large c, of what is made of the constant 1 or true
 2. triu(c) above the diagonal for a c that is very negative
 3. a constant with 0 up to the diagonal and very negative numbers above it
+
+and where(tril(1), scores, -c), for which a score that is not seen may be anything.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +44,15 @@ def is_causal(mask: Value, scores: Shape) -> bool:
         return False
     factor, one = filled(product.operands[1]), filled(difference.operands[1])
     return factor is not None and factor >= _LARGE and one == 1 and _is_lower(difference.operands[0])
+
+
+def is_causal_where(operands: Sequence[Value], scores: Shape) -> bool:
+    """Return whether a `where` of these operands keeps the scores up to the diagonal alone."""
+    seen, _, other = operands
+    while (made := seen.operation) is not None and isinstance(made.op, Broadcast):
+        seen = made.operands[0]
+    number = filled(other)
+    return number is not None and number <= -_LARGE and tensor_type(seen).shape == scores and _is_lower(seen)
 
 
 def _is_lower(value: Value) -> bool:

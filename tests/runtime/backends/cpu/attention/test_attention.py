@@ -39,6 +39,25 @@ def test_a_causal_mask(rng):
     compare(NativePlan(program).run([x]), compile_plan(program).run([x]))
 
 
+@pytest.mark.parametrize("drop", [0.0, 0.5])
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_keys_that_are_not_seen_may_be_anything(special, drop, rng):
+    def f(q, k, v):
+        return paddle.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=drop)
+
+    q, k, v = rng.normal(size=(3, 1, 20, 2, 4)).astype("float32")
+    k[0, 12, 0, 3] = special
+    static = paddle.jit.to_static(f, full_graph=True)
+    found = []
+    with np.errstate(all="ignore"):
+        for call in (f, static, static, static):
+            paddle.seed(5)
+            found.append(call(*map(paddle.to_tensor, (q, k, v))).numpy())
+    for one in found:
+        assert np.isfinite(one[0, :12]).all()
+        np.testing.assert_allclose(one, found[0], rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("length", [5, 40])
 def test_strict_code_gives_the_same_bits_on_every_cpu(length, rng, monkeypatch):
