@@ -30,6 +30,7 @@ with _kept():  # what modules are made of
     from dy2st.ir.context import current as _current
     from dy2st.ir.program import Program as _Program
     from dy2st.jit.api import to_static as _to_static
+    from dy2st.jit.static_function import LibraryFunction as _LibraryFunction
     from dy2st.jit.tracing.conversion_cache import look_around as _look_around
     from dy2st.missing import no_attribute as _no_attribute
     from dy2st.runtime.autograd_engine.backward import grad as grad
@@ -176,7 +177,7 @@ def _whole(function: _Any) -> _Any:
     return _to_static(function, full_graph=True)
 
 
-_current().process.to_static = _whole
+_current().process.to_static, _current().process.library_program = _whole, _LibraryFunction
 
 
 def __dir__() -> list[str]:

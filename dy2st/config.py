@@ -75,6 +75,11 @@ def walks_of_tape() -> int | None:
     return _number("DY2ST_TAPE_WALKS", "a number of walks")
 
 
+def eager_programs() -> int | None:
+    """Return after how many calls `DY2ST_EAGER_PROGRAMS` makes a library function a Program; None: it says nothing."""
+    return _number("DY2ST_EAGER_PROGRAMS", "a number of calls")
+
+
 def verified_calls() -> int:
     """Return how many first calls of each kind `DY2ST_VERIFY_CALLS` wants compared with eager mode."""
     return _number("DY2ST_VERIFY_CALLS", "a number of calls") or 0

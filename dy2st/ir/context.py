@@ -32,6 +32,8 @@ class Process:
     """Whether `init_parallel_env` was called."""
     to_static: Any = None
     """Makes Programs of functions; `dy2st/__init__.py` sets it, because that is done far above."""
+    library_program: Any = None
+    """Makes a Program of a function of the library's own (composite.py), set there likewise."""
     worker: Any = None
     """In a worker process of a DataLoader: which one it is."""
     flags: Any = None
@@ -40,6 +42,8 @@ class Process:
     """The elements of an operand from which on an eager op runs native code; infinite where none does."""
     walks_of_tape: float = 2
     """How often `backward()` walks a kind of tape before that runs as one Program; infinite where none does."""
+    programs_from: float = 2
+    """After how many calls of one kind a library function runs as a Program in eager mode; infinite: never."""
     verified_calls: int = 0
     """How many first calls of each Program run eagerly as well, to be compared (first_calls.py)."""
 

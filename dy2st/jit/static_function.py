@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.errors import NotDerivable
+from dy2st.errors import NotDerivable, TraceError
 from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
 from dy2st.jit.bound_methods import bound_function
@@ -250,3 +250,15 @@ class StaticFunction(ProgramOfCall):
 
     def __repr__(self) -> str:
         return f"<StaticFunction {self._function.__qualname__}, {len(self._cache)} programs>"
+
+
+class LibraryFunction(StaticFunction):
+    """A function of the library's own that eager mode runs as a Program (runtime/eager/composite.py)."""
+
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__(function, full_graph=True)
+
+    def _count(self, why: str) -> None:
+        """Refuse what is traced again and again, because Python needs its extents."""
+        if self._cache.traced > MOST_KINDS:
+            raise TraceError(why)

@@ -37,7 +37,7 @@ WAYS = {
         Way("sse", {"DY2ST_BACKEND": "native", "DY2ST_CPU": "sse"}),
         Way("scalar", {"DY2ST_BACKEND": "native", "DY2ST_CPU": "scalar"}),
         Way("strict", {"DY2ST_STRICT": "1"}),
-        Way("eager-native", {"DY2ST_EAGER_NATIVE": "0"}),
+        Way("eager-native", {"DY2ST_EAGER_NATIVE": "0", "DY2ST_EAGER_PROGRAMS": "1"}),
         Way("eager-tape", {"DY2ST_TAPE_WALKS": "0"}),
     )
 }

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.functions.core.operands import op, tensor, together
+from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
 _MATMUL, _ADD = op("matmul"), op("add")
 
 
+@composite
 def linear(x: Any, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
     """Return x @ weight + bias; `weight` is [in_features, out_features], x is [..., in_features].
 
@@ -43,6 +45,7 @@ def _check(x: Tensor, weight: Tensor) -> None:
         )
 
 
+@composite
 def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
     """Return out[b, k] = x1[b] @ weight[k] @ x2[b] + bias[k]; `weight` is [out, in1, in2], `bias` [1, out]."""
     x1, x2, weight = together((x1, x2, weight), "bilinear")

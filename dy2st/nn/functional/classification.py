@@ -11,12 +11,14 @@ from dy2st.nn.functional.lookup import hot
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction, reduce_loss
 from dy2st.nn.functional.softmax_family import log_softmax, softmax
+from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
 _CROSS_ENTROPY, _TAKE, _ALONG = op("softmax_cross_entropy"), op("take"), op("take_along_axis")
 
 
+@composite
 def cross_entropy(
     input: Any,
     label: Any,
@@ -106,6 +108,7 @@ def _soft(
     return loss * factors, factors.sum()
 
 
+@composite
 def softmax_with_cross_entropy(
     logits: Any,
     label: Any,
@@ -123,6 +126,7 @@ def softmax_with_cross_entropy(
     return (loss, softmax(logits, axis)) if return_softmax else loss
 
 
+@composite
 def nll_loss(
     input: Any,
     label: Any,
@@ -150,6 +154,7 @@ def nll_loss(
     return loss.sum() if reduction == "sum" else loss.sum() / factors.sum()
 
 
+@composite
 def label_smooth(label: Any, prior_dist: Tensor | None = None, epsilon: float = 0.1, name: str | None = None) -> Tensor:
     """Return (1 - epsilon) * label + epsilon * prior, with 1 / classes where no prior is given."""
     if not 0.0 <= epsilon <= 1.0:

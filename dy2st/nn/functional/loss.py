@@ -11,9 +11,11 @@ from dy2st.nn.functional.activation import log_sigmoid, sigmoid, softplus
 from dy2st.nn.functional.lookup import one_hot
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction, reduce_loss, weighted
+from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.tensor import Tensor
 
 
+@composite
 def mse_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Tensor:
     """Return (input - label)^2.
 
@@ -25,12 +27,14 @@ def mse_loss(input: Any, label: Any, reduction: str = "mean", name: str | None =
     return reduce_loss(square_error_cost(input, label), reduction, "mse_loss")
 
 
+@composite
 def square_error_cost(input: Any, label: Any) -> Tensor:
     """Return (input - label)^2, element by element."""
     input, label = _two(input, label, "square_error_cost")
     return math.square(input - label)
 
 
+@composite
 def l1_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Tensor:
     """Return |input - label|."""
     check_reduction(reduction, "l1_loss")
@@ -38,6 +42,7 @@ def l1_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = 
     return reduce_loss(math.abs(input - label), reduction, "l1_loss")
 
 
+@composite
 def smooth_l1_loss(
     input: Any,
     label: Any,
@@ -56,6 +61,7 @@ def smooth_l1_loss(
     return reduce_loss(loss if is_huber else loss / delta, reduction, "smooth_l1_loss")
 
 
+@composite
 def binary_cross_entropy(
     input: Any, label: Any, weight: Any = None, reduction: str = "mean", name: str | None = None
 ) -> Tensor:
@@ -66,6 +72,7 @@ def binary_cross_entropy(
     return reduce_loss(weighted(-(label * yes + (1.0 - label) * no), weight), reduction, "binary_cross_entropy")
 
 
+@composite
 def binary_cross_entropy_with_logits(
     logit: Any,
     label: Any,
@@ -84,6 +91,7 @@ def binary_cross_entropy_with_logits(
     return reduce_loss(weighted(loss, weight), reduction, "binary_cross_entropy_with_logits")
 
 
+@composite
 def sigmoid_focal_loss(
     logit: Any,
     label: Any,
@@ -103,6 +111,7 @@ def sigmoid_focal_loss(
     return reduce_loss(loss if normalizer is None else loss / normalizer, reduction, "sigmoid_focal_loss")
 
 
+@composite
 def kl_div(
     input: Any, label: Any, reduction: str = "mean", log_target: bool = False, name: str | None = None
 ) -> Tensor:
@@ -120,12 +129,14 @@ def kl_div(
     return reduce_loss(loss, reduction, "kl_div")
 
 
+@composite
 def log_loss(input: Any, label: Any, epsilon: float = 0.0001, name: str | None = None) -> Tensor:
     """Return -label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)."""
     input, label = _two(input, label, "log_loss")
     return -label * math.log(input + epsilon) - (1.0 - label) * math.log(1.0 - input + epsilon)
 
 
+@composite
 def soft_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Tensor:
     """Return log(1 + e^(-label * input)) for labels of -1 and 1."""
     check_reduction(reduction, "soft_margin_loss")
@@ -133,6 +144,7 @@ def soft_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str 
     return reduce_loss(softplus(-label * input, 1.0, 1e30), reduction, "soft_margin_loss")
 
 
+@composite
 def poisson_nll_loss(
     input: Any,
     label: Any,
@@ -155,6 +167,7 @@ def poisson_nll_loss(
     return reduce_loss(loss, reduction, "poisson_nll_loss")
 
 
+@composite
 def gaussian_nll_loss(
     input: Any,
     label: Any,
@@ -178,6 +191,7 @@ def gaussian_nll_loss(
     return reduce_loss(loss, reduction, "gaussian_nll_loss")
 
 
+@composite
 def dice_loss(input: Any, label: Any, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
     """Return 1 - 2 * |overlap| / (|input| + |label|), the mean over the batch; labels are [batch, ..., 1] numbers."""
     input = floating(input, "dice_loss")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from dy2st.functions.shape.concat_split import concat
 from dy2st.functions.shape.creation import zeros
 from dy2st.functions.shape.manipulation import reshape, transpose
+from dy2st.nn.composite_layer import composite_layer
 from dy2st.nn.functional.attention import attend
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.linear import Linear
@@ -56,6 +57,7 @@ class MultiHeadAttention(Layer):
         self.v_proj = Linear(vdim or embed_dim, embed_dim, weight_attr, bias_attr)
         self.out_proj = Linear(embed_dim, embed_dim, weight_attr, bias_attr)
 
+    @composite_layer
     def forward(
         self, query: Tensor, key: Tensor | None = None, value: Tensor | None = None, attn_mask: Any = None,
         cache: Any = None,

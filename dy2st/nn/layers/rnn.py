@@ -14,6 +14,7 @@ from dy2st.functions.shape.concat_split import concat, stack
 from dy2st.functions.shape.creation import arange, zeros_like
 from dy2st.functions.shape.manipulation import flip, transpose
 from dy2st.ir.context import current
+from dy2st.nn.composite_layer import composite_layer
 from dy2st.nn.functional.dropping import dropout as drop
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.rnn_cells import GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
@@ -37,6 +38,7 @@ class RNN(Layer):
         super().__init__(dtype=None)
         self.cell, self.is_reverse, self.time_major = _checked_cell(cell), is_reverse, time_major
 
+    @composite_layer
     def forward(
         self, inputs: Tensor, initial_states: Any = None, sequence_length: Any = None, **keywords: Any
     ) -> tuple[Tensor, Any]:
@@ -55,6 +57,7 @@ class BiRNN(Layer):
         super().__init__(dtype=None)
         self.cell_fw, self.cell_bw, self.time_major = _checked_cell(cell_fw), _checked_cell(cell_bw), time_major
 
+    @composite_layer
     def forward(
         self, inputs: Tensor, initial_states: Any = None, sequence_length: Any = None, **keywords: Any
     ) -> tuple[Tensor, Any]:
@@ -156,6 +159,7 @@ class _Stacked(Layer):
                 if parameter is not None and name != "weight_ho":
                     self.add_parameter(f"{name}_l{layer}{end}", parameter)
 
+    @composite_layer
     def forward(self, inputs: Tensor, initial_states: Any = None, sequence_length: Any = None) -> tuple[Tensor, Any]:
         x = _by_time(inputs, self.time_major, type(self).__name__)
         runs = None if sequence_length is None else _running(x, tensor(sequence_length, "sequence_length"))

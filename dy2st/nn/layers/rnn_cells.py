@@ -8,6 +8,7 @@ from typing import Any
 from dy2st.functions.linalg.linalg import matmul
 from dy2st.functions.shape.concat_split import split
 from dy2st.functions.shape.creation import full
+from dy2st.nn.composite_layer import composite_layer
 from dy2st.nn.functional.activation import relu, sigmoid, tanh
 from dy2st.nn.initializer.distributions import Uniform
 from dy2st.nn.layer import Layer
@@ -97,6 +98,7 @@ class SimpleRNNCell(_GatedCell):
         super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         self.activation = activation
 
+    @composite_layer
     def forward(self, inputs: Tensor, states: Tensor | None = None) -> tuple[Tensor, Tensor]:
         if states is None:
             states = self.get_initial_states(inputs)
@@ -130,6 +132,7 @@ class LSTMCell(_GatedCell):
                 [hidden_size, proj_size], weight_hh_attr, default_initializer=Uniform(-limit, limit)
             )
 
+    @composite_layer
     def forward(self, inputs: Tensor, states: Any = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         if states is None:
             states = self.get_initial_states(inputs)
@@ -160,6 +163,7 @@ class GRUCell(_GatedCell):
     ):  # fmt: skip
         super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
 
+    @composite_layer
     def forward(self, inputs: Tensor, states: Tensor | None = None) -> tuple[Tensor, Tensor]:
         if states is None:
             states = self.get_initial_states(inputs)

@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2st.functions.shape.creation import full
 from dy2st.functions.shape.diagonals import triu
+from dy2st.nn.composite_layer import composite_layer
 from dy2st.nn.functional import activation as activations
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.attention import Cache, MultiHeadAttention, StaticCache
@@ -76,6 +77,7 @@ class TransformerEncoderLayer(_Block):
 
     attentions = 1
 
+    @composite_layer
     def forward(self, src: Tensor, src_mask: Any = None, cache: Cache | None = None) -> Any:
         kept: list[Any] = []
 
@@ -125,6 +127,7 @@ class TransformerDecoderLayer(_Block):
 
     attentions = 2
 
+    @composite_layer
     def forward(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Any = None, memory_mask: Any = None,
         cache: tuple[Cache, StaticCache] | None = None,

@@ -27,12 +27,16 @@ def can_move(chain: Sequence[Tensor], new: Tensor) -> bool:
     return array.base is None and all(t._view.keeps_history for t in chain[:-1])
 
 
-def leave_kept(x: Tensor) -> None:
-    """Let a tensor that is about to be written, and what shares its memory, leave memory that the tape keeps."""
+def leave_kept(x: Tensor, least: int = 1) -> None:
+    """Let a tensor that is about to be written, and what shares its memory, leave memory that the tape keeps.
+
+    `least` is how it must be kept: `BY_PROGRAM` leaves out what a single op keeps.
+    """
     base = x
     while base._view is not None:
         base = base._view.base
-    if (base.kept or (base._version is not None and base._version.kept)) and can_move([base], base):
+    kept = base.kept if base._version is None else max(base.kept, base._version.kept)
+    if kept >= least and can_move([base], base):
         move_to(base, base._payload.copy())
 
 

@@ -23,12 +23,12 @@ from dy2st.ir.context import current
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.core.base import Op
-from dy2st.runtime.eager.copy_on_write import can_move, move_to
+from dy2st.runtime.eager.copy_on_write import can_move, leave_kept, move_to
 from dy2st.runtime.eager.device import move, namespace_of, place_of
 from dy2st.runtime.eager.saved_tensor_hooks import Packed
 from dy2st.runtime.eager.tape.node import call
 from dy2st.runtime.eager.tensor import Tensor, needs_value
-from dy2st.runtime.eager.version_counter import VersionCounter
+from dy2st.runtime.eager.version_counter import BY_PROGRAM, VersionCounter
 from dy2st.runtime.executor.executable import Compiled
 from dy2st.shapes import symbol
 
@@ -58,6 +58,7 @@ def write(x: Tensor, new: Tensor, *, apart: bool = False) -> Tensor:
     if apart and has_history and can_move(chain, new):
         move_to(chain[-1], _rewrite_history(chain, old, new)._payload)
     else:
+        leave_kept(x, BY_PROGRAM)
         note_overwritten(x)
         write_memory(x, new._payload)
         if has_history:

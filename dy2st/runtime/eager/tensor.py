@@ -63,7 +63,7 @@ class Tensor(TensorMethods):
         self._name: str | None = None
         self._view: Any = None
         self._seen = 0
-        self.kept = False
+        self.kept: int = False
         """As `VersionCounter.kept`, while it has no version."""
         self._version = None
         """Shared by a tensor and its views; made by the first view or write."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+BY_PROGRAM = 2
+"""Kept by a Program that stands for several ops, each of which may not have kept it (composite.py)."""
 _FEW = 64
 """From as many views on, those that are gone are forgotten whenever there are twice as many."""
 
@@ -20,8 +22,9 @@ class VersionCounter:
 
     def __init__(self, number: int = 0, spoiled: bool = False):
         self.number = number
-        self.kept = False
-        """Whether the tape keeps the memory for an operation of which this operand needs no gradient."""
+        self.kept: int = False
+        """Whether the tape keeps the memory for an operation of which this operand needs no gradient, or `BY_PROGRAM`.
+        """
         self.spoiled = spoiled
         """Whether the first memory of the tensor was overwritten before the tensor left it."""
         self.views: list[weakref.ref[Any]] = []

@@ -175,3 +175,12 @@ class CompiledPullback:
     found: tuple[int, ...]
     number: int = field(default_factory=itertools.count().__next__, repr=False, compare=False)
     """What no other one of this process has."""
+
+    @functools.cached_property
+    def shared(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The arguments, and the results, that are residuals as well."""
+        block = self.forward.program.block
+        count = len(block.results) - len(self.backward.program.block.arguments) + len(self.seeded)
+        residuals = set(block.results[count:])
+        arguments, results = enumerate(block.arguments), enumerate(block.results[:count])
+        return tuple(i for i, v in arguments if v in residuals), tuple(i for i, v in results if v in residuals)
