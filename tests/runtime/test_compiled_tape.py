@@ -17,9 +17,9 @@ F = paddle.nn.functional
 
 @pytest.fixture(autouse=True)
 def settings(monkeypatch):
-    """Let every kind of tape run as a Program, at once and natively."""
+    """Let every kind of tape run as a Program, at once and natively, and each op be a node of it."""
     context = current()
-    monkeypatch.setattr(context, "process", replace(context.process, walks_of_tape=0))
+    monkeypatch.setattr(context, "process", replace(context.process, walks_of_tape=0, programs_from=math.inf))
     monkeypatch.setenv("DY2ST_BACKEND", "native")
     for name in ("_kinds", "_shapes"):
         monkeypatch.setattr(compiled_tape, name, {})
@@ -239,3 +239,15 @@ def test_results_without_a_gradient_stay_without_one():
         (either(x, w, go) * 3).sum().backward()
         assert w.grad is None
         assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_gradients_to_what_a_recorded_call_keeps():
+    """A second derivative reaches residuals of the forward Program, which the walk alone sends cotangents to."""
+    square = paddle.jit.to_static(lambda x, y: ((x - y) * (x - y)).mean())
+    for n in (3, 5, 4, 5, 3, 1):
+        x = paddle.ones([n, 4])
+        x.stop_gradient = False
+        out = square(x, x.detach() * 3.0)
+        (first,) = paddle.grad(out * out, [x], create_graph=True)
+        (second,) = paddle.grad((first * first).sum(), [x])
+        assert round(float(second.sum()), 3) == round(-768.0 / n, 3)

@@ -127,6 +127,8 @@ class _Composition:
         value = self.results.get(where) if isinstance(where, tuple) else None
         value = value or self.from_outside.get(key)
         if value is None:
+            if isinstance(where, tuple) and where[0] in self.segment.order:
+                raise NotComposable("a gradient goes to what a recorded call keeps")
             kind = ScalarType(type(array).__name__) if number else self._type(array)
             value = self.from_outside[key] = self.forward.argument(kind)
             if where is not None:
