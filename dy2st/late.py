@@ -1,13 +1,17 @@
-"""What loads on first use, or not at all: names of a package, and types of which there can be no instance yet."""
+"""What loads on first use, or not at all: names, modules under Paddle's paths, types without an instance yet."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 from dy2st.missing import no_attribute
+from dy2st.paths import PATHS, ROOT, submodule
 
 
 def late_names(package: str, by_module: Mapping[str, str]) -> Callable[[str], Any]:
@@ -24,6 +28,8 @@ def late_names(package: str, by_module: Mapping[str, str]) -> Callable[[str], An
 
     def __getattr__(name: str) -> Any:  # noqa: N807
         module = where.get(name)
+        if module is None and (found := submodule(package, name)) is not None:
+            return found
         if module is None:
             raise no_attribute(package, name, (*_names_in(package), *where))
         value = getattr(import_module(f"{package}.{module}"), name)
@@ -31,6 +37,48 @@ def late_names(package: str, by_module: Mapping[str, str]) -> Callable[[str], An
         return value
 
     return __getattr__
+
+
+class PathFinder(MetaPathFinder, Loader):
+    """Makes the modules of `paths.py`, whose names are looked up elsewhere.
+
+    >>> from dy2st.nn.layer.rnn import LSTM
+    >>> LSTM.__module__
+    'dy2st.nn.layers.rnn'
+    """
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        """Return how a module of the table is made, None for others."""
+        listed = fullname.startswith(f"{ROOT}.") and fullname.removeprefix(f"{ROOT}.") in PATHS
+        return ModuleSpec(fullname, self, is_package=True) if listed else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Let a new module find its names."""
+        path = module.__name__.removeprefix(f"{ROOT}.")
+
+        def names() -> list[str]:
+            return sorted({n for source in _sources(path) for n in dir(source) if not n.startswith("_")})
+
+        def look_up(name: str) -> Any:
+            if name == "__all__":
+                return names()
+            if (found := submodule(module.__name__, name)) is not None:
+                return found
+            if not name.startswith("__"):
+                for source in _sources(path):
+                    if hasattr(source, name):
+                        return getattr(source, name)
+            raise no_attribute(module.__name__, name, names())
+
+        module.__doc__ = f"`paddle.{path}`: names that stand in {', '.join(s.__name__ for s in _sources(path))}."
+        module.__dict__.update(__getattr__=look_up, __dir__=names)
+
+
+def _sources(path: str) -> list[ModuleType]:
+    return [import_module(ROOT if source == "." else f"{ROOT}.{source}") for source in PATHS[path]]
+
+
+sys.meta_path.append(PathFinder())
 
 
 def types_of(*names: str) -> tuple[type, ...]:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from dy2st.paths import submodule
+
 _SPARSE = re.compile(r"sparse|^(coalesce|cols|crows|dense_dim|indices|is_coalesced|nnz|rows|values)$")
 _OTHER_HARDWARE = re.compile(r"(?<![a-z])(xpu|npu|ipu|mlu|gcu|rocm|cinn|custom_?device|custom_?place)", re.IGNORECASE)
 
@@ -62,9 +64,11 @@ def no_tensor_attribute(name: str, known: Callable[[], Iterable[str]]) -> Attrib
 
 
 def missing_in(module: str) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`, which has no names of its own."""
+    """Return a module's `__getattr__`, which has no names of its own but modules under Paddle's paths."""
 
     def __getattr__(name: str) -> Any:  # noqa: N807
+        if (found := submodule(module, name)) is not None:
+            return found
         raise no_attribute(module, name, [n for n in vars(sys.modules[module]) if not n.startswith("_")])
 
     return __getattr__

@@ -26,7 +26,9 @@ from dy2st.functions.shape import (
     tensor_arrays,
 )
 from dy2st.missing import no_attribute
+from dy2st.paths import submodule
 
+__path__: list[str] = []
 _MODULES = (
     arithmetic, math, manipulation, concat_split, broadcasting, diagonals, creation, from_data, linalg, comparison,
     reduction, search, gather_scatter, random, assigning, tensor_arrays, matrix_functions,
@@ -50,6 +52,8 @@ def __getattr__(name: str) -> Any:
     try:
         return _FUNCTIONS[name]
     except KeyError:
+        if (found := submodule(__name__, name)) is not None:
+            return found
         raise no_attribute("dy2st.tensor", name, _FUNCTIONS) from None
 
 

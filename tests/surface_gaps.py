@@ -28,7 +28,7 @@ _MISSING = {
         gammaincc_ standard_gamma
     """,
     "random numbers of further distributions": """
-        Generator Tensor.random_ Tensor.top_p_sampling binomial poisson
+        Tensor.random_ Tensor.top_p_sampling binomial poisson
     """,
     "changes the shape or memory of a tensor in place, by strides": """
         Tensor.block Tensor.create_parameter Tensor.create_tensor Tensor.grad_ Tensor.grad_fn Tensor.layout

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
     for layer in (
-        "errors dtypes shapes naming formatting missing records late forks config",
+        "errors dtypes shapes naming formatting paths missing records late forks config",
         "ir",
         "ops",
         "passes",
@@ -32,7 +32,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "optimizer",
         "static incubate amp array_api io metric autograd device utils",
         "jit distributed vision hapi callbacks",
-        "fluid export viz",
+        "fluid export viz framework version",
         "<face> cli __main__",  # <face> is dy2st/__init__.py
     )
 )

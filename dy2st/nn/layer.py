@@ -13,6 +13,7 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.ir.context import current, make_current, with_layer
+from dy2st.missing import missing_in
 from dy2st.nn import layer_state, layer_to
 from dy2st.nn.create_parameter import default_dtype, make_parameter
 from dy2st.nn.hooks import HookRemoveHelper, run_post_hooks, run_pre_hooks
@@ -23,6 +24,9 @@ from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.side_effect_check import in_trace, refusal
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.interpreter.error_locations import user_traceback
+
+__path__: list[str] = []  # modules of paths.py are below
+__getattr__ = missing_in(__name__)
 
 
 class Layer(RegisteredAttributes):

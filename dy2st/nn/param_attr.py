@@ -41,6 +41,13 @@ class ParamAttr(Settable):
         names = ("trainable", "regularizer", "learning_rate", "need_clip", "do_model_average")
         return {name: getattr(self, name) for name in names}
 
+    @staticmethod
+    def _to_attr(arg: Any) -> ParamAttr | bool | None:
+        """Return what an argument of a layer stands for: a list for one of attrs, False for no parameter."""
+        if isinstance(arg, (list, tuple)):
+            return [ParamAttr._to_attr(a) for a in arg]  # type: ignore[return-value]
+        return arg if arg is False else as_attr(arg)
+
     def __repr__(self) -> str:
         return (
             f"ParamAttr(name={self.name!r}, initializer={self.initializer!r}, learning_rate={self.learning_rate}, "

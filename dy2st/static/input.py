@@ -10,6 +10,7 @@ from dy2st.functions.core.operands import default_dtype
 from dy2st.nn.create_parameter import create_parameter as make_parameter
 from dy2st.runtime.eager import unique_name
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.input_spec import InputSpec as InputSpec
 from dy2st.static.gradients import recorder_now
 from dy2st.static.variable import Variable
 

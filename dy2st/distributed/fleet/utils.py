@@ -1,8 +1,15 @@
-"""Helpers for training: `recompute`."""
+"""Helpers for training: `recompute`, and gradients of several processes."""
+
+from typing import Any
 
 from dy2st.autograd.recompute import recompute
 from dy2st.missing import missing_in
 
+__path__: list[str] = []  # modules of paths.py are below
 __getattr__ = missing_in(__name__)
 
-__all__ = ["recompute"]
+__all__ = ["fused_allreduce_gradients", "recompute"]
+
+
+def fused_allreduce_gradients(parameter_list: Any, hcg: Any = None) -> None:
+    """Average the gradients over all processes: with one process they are averages."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from dy2st.device import cuda
+from dy2st.device.cuda import device_count, synchronize
 from dy2st.missing import missing_in
-from dy2st.runtime.eager.device import CPUPlace, CUDAPlace, cuda, get_device, is_compiled_with_cuda, parse, set_device
+from dy2st.runtime.eager.device import CPUPlace, CUDAPlace, get_device, is_compiled_with_cuda, set_device
 
 __getattr__ = missing_in(__name__)
 
 __all__ = [
     "CPUPlace",
     "CUDAPlace",
+    "cuda",
     "device_count",
     "get_all_device_type",
     "get_available_device",
+    "get_cudnn_version",
     "get_device",
     "is_compiled_with_cinn",
     "is_compiled_with_cuda",
@@ -26,11 +28,6 @@ __all__ = [
     "set_device",
     "synchronize",
 ]
-
-
-def device_count() -> int:
-    """Return how many CUDA devices can be used."""
-    return int(cuda().cuda.runtime.getDeviceCount()) if is_compiled_with_cuda() else 0
 
 
 def get_all_device_type() -> list[str]:
@@ -48,11 +45,9 @@ def get_available_device() -> list[str]:
     return ["cpu", *(f"gpu:{i}" for i in range(device_count()))]
 
 
-def synchronize(device: Any = None) -> None:
-    """Wait until a CUDA device (the current one by default) has done what it was told; the CPU never lags behind."""
-    place = parse(get_device() if device is None else device)
-    if place.kind == "gpu":
-        cuda(place.index).cuda.Device(place.index).synchronize()
+def get_cudnn_version() -> int | None:
+    """Return None: cuDNN is not used."""
+    return None
 
 
 def is_compiled_with_xpu() -> bool:
