@@ -76,12 +76,17 @@ class ClipGradByGlobalNorm(ClipGradBase):
         self.clip_norm, self.group_name, self.auto_skip_clip = float(clip_norm), group_name, auto_skip_clip
 
     def clipped(self, grads: list[Any], maths: Any) -> list[Any]:
-        if not grads:
-            return []
-        total: Any = 0.0
-        most = self.bound("clip_norm")
+        return self.scaled(grads, self.total(grads, 0.0, maths), maths) if grads else []
+
+    def total(self, grads: list[Any], total: Any, maths: Any) -> Any:
+        """Return `total` and the squares of all elements, in float64."""
         for g in grads:
             total = total + maths.wide(maths.sum(g * g))
+        return total
+
+    def scaled(self, grads: list[Any], total: Any, maths: Any) -> list[Any]:
+        """Return gradients scaled down where the root of `total`, which is of all of them, is too large."""
+        most = self.bound("clip_norm")
         factor = most / maths.maximum(maths.sqrt(total), most)
         return [g * maths.like(factor, g) for g in grads]
 

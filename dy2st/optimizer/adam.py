@@ -108,6 +108,8 @@ class AdamW(Adam):
             group.pop("weight_decay", None)
 
     def asked(self, p: Tensor) -> Hashable | None:
+        if self._lr_ratio is None and self._decays is None:
+            return ()
         return (
             None if self._lr_ratio is None else float(self._lr_ratio(p)),
             None if self._decays is None else bool(self._decays(p.name)),
@@ -165,7 +167,7 @@ class Lamb(_Betas):
         )  # fmt: skip
 
     def asked(self, p: Tensor) -> Hashable | None:
-        return self._excluded is not None and bool(self._excluded(p))
+        return () if self._excluded is None else bool(self._excluded(p))
 
     def rule(self, m: Any, p: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any]) -> Updated:
         changed = self.moments(g, state, options)

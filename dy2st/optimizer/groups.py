@@ -45,6 +45,11 @@ def group_of(given: dict[str, Any]) -> dict[str, Any]:
     return group
 
 
+def factor_of(p: Tensor, group: dict[str, Any]) -> float:
+    """Return what the learning rate is multiplied by for a parameter."""
+    return group.get("learning_rate", 1.0) * getattr(p, "optimize_attr", {}).get("learning_rate", 1.0)
+
+
 def regularizer_of(weight_decay: Any) -> WeightDecayRegularizer | None:
     """Return the regularizer that a weight decay stands for: a number means L2Decay."""
     if weight_decay is None or isinstance(weight_decay, WeightDecayRegularizer):

@@ -23,8 +23,9 @@ from dy2st.nn.clip import ClipGradBase
 from dy2st.nn.maths import TENSORS, ArrayMaths
 from dy2st.optimizer import state as saving
 from dy2st.optimizer.alike import Alike
-from dy2st.optimizer.groups import group_of, groups_of, regularizer_of
+from dy2st.optimizer.groups import factor_of, group_of, groups_of, regularizer_of
 from dy2st.optimizer.lr import LRScheduler
+from dy2st.optimizer.native_step import NativeSteps
 from dy2st.records import record
 from dy2st.regularizer import WeightDecayRegularizer
 from dy2st.runtime.backends.cpu.python_abi import prefault
@@ -66,7 +67,7 @@ class Optimizer(Settable):
     """
 
     _not_settings: ClassVar[frozenset[str]] = frozenset(
-        ("_learning_rate", "_own_lr_tensor", "_accumulators", "_loaded", "_name")
+        ("_learning_rate", "_own_lr_tensor", "_accumulators", "_loaded", "_name", "_native")
     )
 
     def __init__(
@@ -95,6 +96,7 @@ class Optimizer(Settable):
         self._groups = groups_of(parameters)
         self._accumulators: dict[int, dict[str, Tensor]] = {}
         self._loaded: dict[str, Any] = {}
+        self._native = NativeSteps(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -186,8 +188,9 @@ class Optimizer(Settable):
     def step(self) -> None:
         """Update every parameter that has a gradient; parameters whose gradient is None are left alone."""
         for group in self._groups:
-            pairs = [(p, p.grad) for p in group["params"] if not p.stop_gradient]
-            self._update_all([(p, g) for p, g in pairs if g is not None], group)
+            self._update_all(
+                [(p, g) for p in group["params"] if not p.stop_gradient and (g := p.grad) is not None], group
+            )
 
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Any]]) -> list[Any]:
         """Update parameters by gradients that the caller gives; pairs whose gradient is None are left alone."""
@@ -202,6 +205,8 @@ class Optimizer(Settable):
         if current().trace is not None:
             with replaced(grad=False):
                 self._record_all(pairs, group, clip)
+            return
+        if not pairs or self._native.run(pairs, group):
             return
         grads = [g.array("a gradient") for _, g in pairs]
         with np.errstate(all="ignore"):
@@ -246,33 +251,37 @@ class Optimizer(Settable):
         m = ArrayMaths(namespace_of(p._payload))
         w = p._payload if master is None else master
         g = g if g.dtype == w.dtype else g.astype(w.dtype)
-        new, changed = self._ruled(m, p, w, g, self.get_lr(), arrays, options, group)
+        new, changed = self._ruled(m, p, w, g, self.get_lr(), factor_of(p, group), arrays, options, group)
         if master is not None:
             changed["fp32_master"] = new
         for name, value in changed.items():
             state[name]._payload = m.xp.asarray(value)
         inplace.write_memory(p, m.xp.asarray(new))
 
-    def update_in_trace(self, p: Tensor, g: Tensor, group: dict[str, Any], alike: Alike | None = None) -> None:
+    def update_in_trace(
+        self, p: Tensor, g: Tensor, group: dict[str, Any], alike: Alike | None = None, rate: Tensor | None = None
+    ) -> None:
         """Update one parameter in a Program that is being built, by a gradient that is a tensor.
 
-        What parameters before it did in the same step, `alike`, may be repeated.
+        What parameters before it did in the same step, `alike`, may be repeated. `rate` is the parameter's own, where
+        that is not what follows from the optimizer's.
         """
         options = {**self._options, **group.get("options", {})}
         state = dict(self.state_of(p, options))
         master = state.pop("fp32_master", None)
         w = p if master is None else master
         with self._at_one_line(current().trace.builder):
-            g, lr = TENSORS.like(g, w), self._lr_tensor
+            g = TENSORS.like(g, w)
+            lr, factor = (self._lr_tensor, factor_of(p, group)) if rate is None else (rate, 1.0)
 
             def rule() -> tuple[Any, dict[str, Any]]:
-                return self._ruled(TENSORS, p, w, g, lr, state, options, group)
+                return self._ruled(TENSORS, p, w, g, lr, factor, state, options, group)
 
-            key = None if alike is None else self._decides(p, options, group)
+            key = None if alike is None else self.decides(p, options, group)
             if alike is None or key is None:
                 new, changed = rule()
             else:
-                new, changed = alike.update(key, {"p": w, "gradient": g, "rate": lr, **state}, rule)
+                new, changed = alike.update((key, factor), {"p": w, "gradient": g, "rate": lr, **state}, rule)
             for name, value in changed.items():
                 inplace.write(state[name], value)
             if master is not None:
@@ -291,25 +300,30 @@ class Optimizer(Settable):
             b.location = before
 
     def _ruled(
-        self, m: Any, p: Tensor, w: Any, g: Any, lr: Any, state: dict[str, Any], options: dict[str, Any], group: Any
-    ) -> tuple[Any, dict[str, Any]]:
-        """Apply weight decay and the rule; `w` stands for the parameter p."""
-        decay, factor = self._decay(p, group), _factor(p, group)
+        self, m: Any, p: Tensor, w: Any, g: Any, lr: Any, factor: float, state: dict[str, Any],
+        options: dict[str, Any], group: Any,
+    ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
+        """Apply weight decay and the rule; `w` stands for the parameter p, whose rate is `factor` times `lr`."""
+        decay = self.decay_of(p, group)
         if decay is not None:
             g = g + decay.term(w, m)
         return self.rule(m, w, g, lr if factor == 1.0 else lr * factor, state, {**options, "parameter": p})
 
-    def _decay(self, p: Tensor, group: dict[str, Any]) -> WeightDecayRegularizer | None:
+    def decay_of(self, p: Tensor, group: dict[str, Any]) -> WeightDecayRegularizer | None:
+        """Return the weight decay of a parameter: its own, or that of its group."""
         own = getattr(p, "regularizer", None)
         return own if own is not None else group.get("weight_decay", self.regularization)
 
-    def _decides(self, p: Tensor, options: dict[str, Any], group: dict[str, Any]) -> Hashable | None:
-        """Return what decides of the operations of an update beside dtypes and shapes; None: code of the user."""
-        decay = self._decay(p, group)
+    def decides(self, p: Tensor, options: dict[str, Any], group: dict[str, Any]) -> tuple[Hashable, ...] | None:
+        """Return what decides of the operations of an update beside dtypes, shapes and the factor on the rate.
+
+        None where code of the user's does; the last of it is what functions of the user's say.
+        """
+        decay = self.decay_of(p, group)
         if not all(is_plain_module(type(code).__module__) for code in (self, decay) if code is not None):
             return None
         asked = self.asked(p)
-        return None if asked is None else (repr(sorted(options.items())), id(decay), _factor(p, group), asked)
+        return None if asked is None else (repr(sorted(options.items())), repr(decay), asked)
 
     def asked(self, p: Tensor) -> Hashable | None:
         """Return what functions of the user's say of a parameter that decides of the rule; None where it is unknown."""
@@ -366,11 +380,6 @@ class Optimizer(Settable):
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         self.apply_gradients(pairs)
         return [], pairs
-
-
-def _factor(p: Tensor, group: dict[str, Any]) -> float:
-    """Return what the learning rate is multiplied by for a parameter."""
-    return group.get("learning_rate", 1.0) * getattr(p, "optimize_attr", {}).get("learning_rate", 1.0)
 
 
 def _leave_alone() -> None:

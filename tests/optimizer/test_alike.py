@@ -38,7 +38,7 @@ def _agrees(monkeypatch, make, dtype="float32") -> int:
 
     repeated = _text(counting, dtype)
     with monkeypatch.context() as patch:
-        patch.setattr(Optimizer, "_decides", lambda *_: None)
+        patch.setattr(Optimizer, "decides", lambda *_: None)
         assert repeated == _text(make, dtype)
     return len(calls)
 

@@ -120,6 +120,10 @@ class TieredProgram(Locked):
             self.direct = native.latest
         return results
 
+    def count_run(self) -> None:
+        """Count a run that somebody else made."""
+        self._runs += 1
+
     def report(self) -> Report:
         """Return how the Program runs."""
         plans = () if self.native is None else self.native.plans

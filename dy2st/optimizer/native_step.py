@@ -1,0 +1,262 @@
+"""Eager steps as native code: the updates of the parameters of a group are one Program, recorded at the second step.
+
+    p - g * lr          for each parameter          one Program: (rates, p0, g0, m0, p1, g1, m1, ...) -> next values
+    write, count up                                 which stand where the values before stood (buffer_donation.py)
+
+The rule is recorded as in a whole step that becomes a Program (`update_in_trace`), with gradient clipping and weight
+decay. Rates and the bounds of a clipping are inputs, everything else that decides of the updates is in the key under
+which all optimizers of a process share Programs: `Optimizer.decides`. A step looks up which parameters have gradients;
+what may be set anew between two steps counts up (`tracked_settings.changes`), and the native code looks at the arrays.
+
+NumPy runs the first step with these parameters, code of the user's (a rule, a clipping, a regularizer), and arrays that
+are not plain ones: of another device, with gaps, of other types than the Program's. Many parameters are several
+Programs, sorted by shape so that many of these are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dy2st.dtypes import DType, float64
+from dy2st.naming import is_plain_module
+from dy2st.nn.clip import ClipGradBase, ClipGradByGlobalNorm
+from dy2st.nn.maths import TENSORS
+from dy2st.optimizer.alike import Alike
+from dy2st.optimizer.groups import factor_of
+from dy2st.optimizer.recorded_updates import UpdateRecorder, Updates, is_plain, recorded
+from dy2st.records import record
+from dy2st.runtime.backends.donation import DonatedInputs
+from dy2st.runtime.eager.inplace import bump, write_memory
+from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.eager.tracked_settings import changes
+
+if TYPE_CHECKING:
+    from dy2st.optimizer.optimizer import Optimizer
+
+Pairs = Sequence[tuple[Tensor, Tensor]]
+_MOST_AT_ONCE = 64
+"""The most parameters of one Program."""
+_MOST_MADE = 256
+"""How often an optimizer makes them anew at most."""
+_MOST_KEPT = 32
+"""The most sets of parameters of which an optimizer keeps what updates them."""
+_SETTINGS = ("regularizer", "need_clip", "optimize_attr")
+
+
+# ---- steps ----------------------------------------------------------------------------------------------------------
+@record(frozen=True)
+class _Part:
+    """Parameters that one Program updates."""
+
+    updates: Updates
+    norms: Updates | None
+    """Adds up the squares of their gradients, where other parts have to know them too."""
+    numbers: tuple[int, ...]
+    """Which of the pairs they are."""
+    factors: tuple[float, ...]
+    """What the learning rate is multiplied by."""
+    tensors: list[Tensor]
+    """The parameters and their states."""
+
+    def inputs(self, rate: float, clip: ClipGradBase | None, pairs: Pairs) -> DonatedInputs:
+        """Return what the Program of the updates takes now, but what `norms` give."""
+        rates = [np.array(rate * factor) for factor in self.factors]
+        bounds = [float(getattr(clip, name)) for name in _bounds(clip)]
+        grads = [pairs[i][1]._payload for i in self.numbers]
+        return DonatedInputs([*rates, *bounds, *grads, *[t._payload for t in self.tensors]])
+
+    def added_norms(self, total: Any, pairs: Pairs) -> Any:
+        """Return `total` and the squares of the gradients; every Program that is asked for them takes these."""
+        if self.norms is None:
+            return total
+        made = self.norms.run(DonatedInputs([total, *[pairs[i][1]._payload for i in self.numbers]]))
+        assert made is not None  # the gradients fit
+        return made[0]
+
+    def write(self, made: list[Any]) -> None:
+        """Give tensors their next values; what stands in the memory of the value before is written already."""
+        count, tensors = len(self.numbers), self.tensors
+        for i, new in zip(self.updates.written, made, strict=True):
+            t = tensors[i]
+            if i >= count:
+                t._payload = new
+            elif t._payload is new:
+                bump(t)
+            else:
+                write_memory(t, new)
+
+
+@record
+class _Kept:
+    """What updates some parameters, and what was so when it was made."""
+
+    parts: list[_Part]
+    decided: Any
+    """What all of it was made of."""
+    parameters: list[Tensor]
+    unlike: list[Tensor]
+    """The parameters that are plain tensors, of which nobody notes what is set."""
+    asked: list[Any] | None
+    """What functions of the user's said, where there are any."""
+    changes: int
+
+
+class NativeSteps:
+    """The steps of an optimizer that native code makes."""
+
+    def __init__(self, optimizer: Optimizer):
+        self._optimizer = optimizer
+        self._kept: dict[tuple[int, ...], _Kept | None] = {}
+        self._made = 0
+
+    def __reduce__(self) -> Any:
+        return NativeSteps, (self._optimizer,)
+
+    def run(self, pairs: Pairs, group: dict[str, Any]) -> bool:
+        """Update parameters by their gradients; return False, before anything is done, where NumPy is to do it."""
+        key = tuple([id(p) for p, _ in pairs])
+        try:
+            kept = self._kept[key]
+        except KeyError:  # the first step
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = None
+            return False
+        if (
+            kept is None
+            or kept.changes != changes.count
+            or (kept.asked is not None and self._asked(pairs) != kept.asked)
+        ):
+            kept = self._kept[key] = self._renewed(kept, pairs, group)
+        if not kept.parts or any(not vars(p).keys().isdisjoint(_SETTINGS) for p in kept.unlike):
+            return False
+        return self._run(kept.parts, pairs, group.get("grad_clip", self._optimizer._grad_clip))
+
+    def _asked(self, pairs: Pairs) -> list[Any]:
+        return [self._optimizer.asked(p) for p, _ in pairs]
+
+    def _run(self, parts: list[_Part], pairs: Pairs, clip: ClipGradBase | None) -> bool:
+        rate, total = self._optimizer.get_lr(), np.zeros(())
+        if len(parts) > 1:
+            if not all(part.updates.fits(part.inputs(rate, clip, pairs)) for part in parts):
+                return False
+            for part in parts:
+                total = part.added_norms(total, pairs)
+        for part in parts:
+            inputs = part.inputs(rate, clip, pairs)
+            if part.norms is not None:
+                inputs.append(total)
+            made = part.updates.run(inputs)
+            if made is None:
+                return False
+            part.write(made)
+        return True
+
+    def _renewed(self, kept: _Kept | None, pairs: Pairs, group: dict[str, Any]) -> _Kept:
+        """Return what updates parameters as things are now."""
+        decided = self._decisions(pairs, group)
+        if kept is not None and kept.decided == decided:
+            kept.changes = changes.count
+            return kept
+        self._made += 1
+        parts = [] if decided is None or self._made > _MOST_MADE else self._parts(decided, pairs, group)
+        parameters = [p for p, _ in pairs]
+        unlike = [p for p in parameters if not isinstance(p, Parameter)]
+        asked = [] if decided is None else [one.decides[-1] for one in decided[1]]
+        return _Kept(
+            parts, decided, parameters, unlike, asked if any(one != () for one in asked) else None, changes.count
+        )
+
+    def _decisions(self, pairs: Pairs, group: dict[str, Any]) -> tuple[Any, list[_Decided]] | None:
+        """Return what decides of the updates: of all together, and of each; None where the user's code does."""
+        optimizer = self._optimizer
+        clip = group.get("grad_clip", optimizer._grad_clip)
+        if not (clip is None or is_plain_module(type(clip).__module__)):
+            return None
+        options = {**optimizer._options, **group.get("options", {})}
+        changes.noted.add(optimizer)
+        found: list[_Decided] = []
+        for p, g in pairs:
+            decides, decay = optimizer.decides(p, options, group), optimizer.decay_of(p, group)
+            states = optimizer.state_of(p, options).values()
+            if decides is None or not all(is_plain(t._payload) for t in (p, g, *states)):
+                return None
+            if decay is not None:
+                changes.noted.add(decay)
+            taken = clip is not None and getattr(p, "need_clip", True)
+            kinds = tuple((t.dtype, tuple(t._payload.shape)) for t in (p, g))
+            found.append(_Decided(kinds, taken, factor_of(p, group), decides))
+        return (type(optimizer), optimizer._multi_precision, type(clip)), found
+
+    def _parts(self, decided: tuple[Any, list[_Decided]], pairs: Pairs, group: dict[str, Any]) -> list[_Part]:
+        """Return the Programs of the updates; none where NumPy is to make them."""
+        of_all, each = decided
+        order = list(range(len(pairs)))
+        if len(order) > _MOST_AT_ONCE:
+            order.sort(key=lambda i: (each[i].kinds[0][1], each[i].kinds[0][0].name))
+        chunks = [order[at : at + _MOST_AT_ONCE] for at in range(0, len(order), _MOST_AT_ONCE)]
+        parts = [self._part(of_all, [(i, each[i]) for i in chunk], pairs, group, len(chunks) > 1) for chunk in chunks]
+        return [part for part in parts if part is not None] if None not in parts else []
+
+    def _part(
+        self, of_all: Any, each: list[tuple[int, _Decided]], pairs: Pairs, group: dict[str, Any], several: bool
+    ) -> _Part | None:
+        optimizer, numbers = self._optimizer, tuple(i for i, _ in each)
+        clip = group.get("grad_clip", optimizer._grad_clip)
+        apart = several and isinstance(clip, ClipGradByGlobalNorm)
+        factors = tuple(dict.fromkeys(one.factor for _, one in each))
+        rates = tuple(factors.index(one.factor) for _, one in each)
+        key = (of_all, apart, rates, *((one.kinds, one.taken, one.decides) for _, one in each))
+        taken = [at for at, (_, one) in enumerate(each) if one.taken]
+        parameters = [pairs[i][0] for i in numbers]
+        options = {**optimizer._options, **group.get("options", {})}
+        tensors = [*parameters, *(t for p in parameters for t in optimizer.state_of(p, options).values())]
+
+        def updates(trace: UpdateRecorder) -> list[Tensor]:
+            given = [trace.take(float64) for _ in factors]
+            for name in _bounds(clip):
+                trace.take_number(name)
+            grads = [trace.take(*one.kinds[1]) for _, one in each]
+            for t in tensors:
+                trace.take_as(t)
+            if taken and clip is not None:
+                some = [grads[at] for at in taken]
+                clipped = clip.scaled(some, trace.take(float64), TENSORS) if apart else clip.clipped(some, TENSORS)
+                for at, g in zip(taken, clipped, strict=True):
+                    grads[at] = g
+            alike = Alike(trace)
+            for p, g, rate in zip(parameters, grads, rates, strict=True):
+                optimizer.update_in_trace(p, g, group, alike, given[rate])
+            return []
+
+        def norms(trace: UpdateRecorder) -> list[Tensor]:
+            total, grads = trace.take(float64), [trace.take(*one.kinds[1]) for _, one in each]
+            assert isinstance(clip, ClipGradByGlobalNorm)
+            return [clip.total([grads[at] for at in taken], total, TENSORS)]
+
+        made = recorded(("updates", *key), updates)
+        summed = recorded(("norms", *key), norms) if apart and taken else None
+        if made is None or (summed is None and apart and taken):
+            return None
+        return _Part(made, summed, numbers, factors, tensors)
+
+
+@record(frozen=True)
+class _Decided:
+    """What decides of the update of one parameter."""
+
+    kinds: tuple[tuple[DType, tuple[int, ...]], ...]
+    """Of the parameter, and of its gradient."""
+    taken: bool
+    """Whether it is clipped."""
+    factor: float
+    decides: Any
+
+
+def _bounds(clip: ClipGradBase | None) -> list[str]:
+    """Return the attributes of a clipping that are numbers."""
+    return [] if clip is None else [name for name in sorted(clip._not_settings) if name in vars(clip)]
