@@ -111,7 +111,7 @@ class Walk:
         """Through how many nodes the walk goes itself."""
         while self.heap:
             if not alone:
-                alone = advance(self, None if leaves else stop)
+                alone = advance(self, 0 if leaves or stop is None else stop)
                 continue
             alone -= 1
             _, node = heapq.heappop(self.heap)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,18 +42,15 @@ _kinds: dict[Any, _Kind] = {}
 _shapes: dict[Any, tuple[_Kind, list[int]]] = {}
 
 
-def advance(walk: Walk, stop: int | None) -> float:
+def advance(walk: Walk, stop: int) -> float:
     """Pull a walk's cotangents back through all nodes up to one that only the walk can step over.
 
     Return 0; or through how many nodes the walk has to go by itself, where nothing was done.
     """
-    blocked = {at[0] for at in walk.blocked if isinstance(at, tuple)}
-    special = {node for node, _ in walk.wanted} | blocked
-
-    def stops(node: Node) -> bool:
-        return node in special or (stop is not None and node.number <= stop)
-
-    segment = Segment(walk.pending, walk.ones, stops)
+    special: Collection[Node] = ()
+    if walk.wanted or walk.blocked:
+        special = {node for node, _ in walk.wanted} | {at[0] for at in walk.blocked if isinstance(at, tuple)}
+    segment = Segment(walk.pending, walk.ones, special, stop)
     count = len(segment.nodes)
     if segment.too_long:
         return math.inf
@@ -86,26 +84,27 @@ def _noted(segment: Segment) -> tuple[_Kind, list[int]]:
 
 def _run(walk: Walk, segment: Segment, made: TapeProgram, extents: list[int]) -> bool:
     """Run the Program of a segment; return whether it took what the nodes keep."""
+    nodes = segment.nodes
     for a, b in made.alike:
         if held(segment, a) is not held(segment, b):
             return False
     arguments: list[Any] = []
-    for place in made.takes:
-        kind, at, _ = place
-        if kind == "extent":
-            arguments.append(extents[at])
-        elif kind == "ct":
-            arguments.append(segment.entering[at][2])
+    for kind, at, i in made.takes:
+        if kind == "residual":
+            arguments.append(nodes[at].source.residuals[i])
+        elif kind == "operand":
+            arguments.append(nodes[at].source[2][i])
+        elif kind == "result":
+            arguments.append(nodes[at].results[i])
         else:
-            arguments.append(held(segment, place))
+            arguments.append(extents[at] if kind == "extent" else segment.entering[at][2])
     try:
         results = made.compiled.run(arguments, np)
     except _REFUSALS:
         return False
-    _step_over(walk, segment)
-    leaves = [leaf for _, leaf in segment.leaves.values()]
-    nodes = list(segment.numbers)
-    seen = {id(x) for x in arguments}
+    _step_over(walk, nodes)
+    leaves, met = list(segment.leaves.values()), list(segment.numbers)
+    seen = set(map(id, arguments))
     for (where, is_optional), value in zip(made.gives, results, strict=True):
         ct: Any = value
         if is_optional:
@@ -114,21 +113,25 @@ def _run(walk: Walk, segment: Segment, made: TapeProgram, extents: list[int]) ->
             if ct.base is not None or id(ct) in seen:
                 ct = ct.copy()
             seen.add(id(ct))
-        edge = leaves[-1 - where] if isinstance(where, int) else (nodes[where[0]], where[1])
-        if not walk.blocked or (id(edge) if isinstance(where, int) else edge) not in walk.blocked:
+        edge = leaves[-1 - where][1] if where.__class__ is int else (met[where[0]], where[1])
+        if not walk.blocked or (edge if edge.__class__ is tuple else id(edge)) not in walk.blocked:
             walk.send(edge, ct)
-    for at in made.pulled:
-        walk.free(segment.nodes[at])
+    if not walk.keep:
+        for at in made.pulled:
+            walk.free(nodes[at])
     return True
 
 
-def _step_over(walk: Walk, segment: Segment) -> None:
+def _step_over(walk: Walk, nodes: list[Node]) -> None:
     """Take the nodes of a segment from what is pending."""
-    done = set(segment.nodes)
-    for node in done:
+    for node in nodes:
         walk.pending.pop(node, None)
-    walk.heap = [entry for entry in walk.heap if entry[1] not in done]
-    heapq.heapify(walk.heap)
+    if walk.pending:
+        done = set(nodes)
+        walk.heap = [entry for entry in walk.heap if entry[1] not in done]
+        heapq.heapify(walk.heap)
+    else:
+        walk.heap.clear()
 
 
 if (_told := config.walks_of_tape()) is not None:

@@ -8,37 +8,47 @@ equal, or 1, in the same places (`Extents`).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from dy2st.ir.types import TensorType, Type
+from dy2st.ir.opdef import OpDef
+from dy2st.ir.types import TensorType
 from dy2st.runtime.eager.tape.node import Edge, Node, ProgramCall
 from dy2st.runtime.eager.tape.op_derivative import Ghost, is_templated
-from dy2st.shapes import Dim, Extent, symbol
+from dy2st.shapes import Extent, symbol
 
-MOST_NODES = 256
+MOST_NODES = 512
 """Of a longer tape, as of a loop of hundreds of iterations, the Program would take too long to make."""
-_NUMBERS = (bool, int, float)
+_NUMBERS = frozenset((bool, int, float))
+_PLAIN = _NUMBERS | {ndarray, Ghost}
 
 
 class Segment:
-    """The nodes from the newest with a cotangent on, up to the first that only the walk itself can step over."""
+    """The nodes from the newest with a cotangent on, up to the first that only the walk itself can step over.
+
+    These are the `special` ones and those that `stop` and older ones are, too.
+    """
 
     __slots__ = ("entering", "key", "leaves", "nodes", "numbers", "order", "too_long")
 
-    def __init__(self, pending: dict[Node, list[Any]], ones: Collection[int], stops: Callable[[Node], bool]):
+    def __init__(
+        self, pending: dict[Node, list[Any]], ones: Collection[int], special: Collection[Node] = (), stop: int = 0
+    ):
         self.numbers: dict[Node, int] = {}
         """All nodes that were met, also those behind the segment, in the order in which they were."""
         self.leaves: dict[int, Any] = {}
+        """The leaves that were met, by identity."""
         self.nodes: list[Node] = []
         self.order: list[int] = []
         """The numbers of the nodes, newest first."""
         self.entering: list[tuple[int, int, Any]] = []
         """Cotangents that are there: of which node, which of its results, and the array; None for ones."""
-        heap = sorted((-node.number, node) for node in pending)
+        heap = [(-node.number, node) for node in pending]
+        if len(heap) > 1:
+            heap.sort()
         key: list[Any] = []
         for _, node in heap:
             number = self.numbers[node] = len(self.numbers)
@@ -49,71 +59,86 @@ class Segment:
                     key += (number, i, getattr(ct, "dtype", None), getattr(ct, "shape", None), told)
         while heap and len(self.nodes) < MOST_NODES:
             node = heap[0][1]
-            if stops(node) or not _describe(node, key):
+            if node.number <= stop or node in special or not self._add(node, heap, key):
                 break
-            heapq.heappop(heap)
-            self.nodes.append(node)
-            self.order.append(self.numbers[node])
-            self._edges(node, heap, key)
         self.too_long = bool(heap) and len(self.nodes) == MOST_NODES
         self.key = tuple(key)
 
-    def _edges(self, node: Node, heap: list[tuple[int, Node]], key: list[Any]) -> None:
-        numbers = self.numbers
-        key.append(numbers[node])
-        for edge in node.edges:
-            if edge is None:
-                key.append(None)
-            elif edge.__class__ is tuple:
-                target = edge[0]
+    def _add(self, node: Node, heap: list[tuple[int, Node]], key: list[Any]) -> bool:
+        """Take the newest node, and what it is into the key; return False for one that only the walk can step over."""
+        source, length = node.source, len(key)
+        if node.hooks or node.overwritten or _is_changed(node):
+            return False
+        key.append(self.numbers[node])
+        if source.__class__ is tuple:
+            op, attributes, arrays = source
+            key.append(op)
+            key.append(tuple(attributes.items()) if attributes else ())
+            described = all(map(_is_plain, arrays)) and (op.elementwise or _describe(node.results, key))
+        elif source.__class__ is ProgramCall and source.xp is np and not source.packed:
+            arrays, results = source.raw, node.results
+            extents = [(arrays if of_raw else results)[i].shape[axis] for of_raw, i, axis in source.pullback.extents]
+            key.append(source.pullback.number)
+            key.append(tuple(extents))
+            arrays, described = (), True
+        else:
+            described, arrays = False, ()
+        if not described:
+            del key[length:]
+            return False
+        heapq.heappop(heap)
+        self.nodes.append(node)
+        self.order.append(self.numbers[node])
+        self._edges(node.edges, arrays, heap, key)
+        return True
+
+    def _edges(
+        self, edges: Sequence[Edge], arrays: Sequence[Any], heap: list[tuple[int, Node]], key: list[Any]
+    ) -> None:
+        """Take where the edges of a node lead into the key, and what operands from outside are."""
+        numbers, leaves = self.numbers, self.leaves
+        for i, edge in enumerate(edges):
+            if edge.__class__ is tuple:
+                target, index = edge
                 number = numbers.get(target)
                 if number is None:
                     number = numbers[target] = len(numbers)
                     heapq.heappush(heap, (-target.number, target))
-                key += (number, edge[1])
+                key.append(number)
+                key.append(index)  # which says dtype and shape, too
+                continue
+            if edge is None:
+                key.append(None)
             else:
-                key.append(-1 - self.leaves.setdefault(id(edge), (len(self.leaves), edge))[0])
+                leaf = leaves.get(id(edge))
+                if leaf is None:
+                    leaf = leaves[id(edge)] = (len(leaves), edge)
+                key.append(-1 - leaf[0])
+            if arrays:
+                x = arrays[i]
+                if x.__class__ in _NUMBERS:
+                    key.append(x.__class__)
+                else:
+                    key.append(x.dtype)
+                    key.append(x.shape)
 
     def place(self, edge: Edge) -> Any:
         """Return where an edge leads as numbers, alike for all segments of a key."""
         return (self.numbers[edge[0]], edge[1]) if isinstance(edge, tuple) else -1 - self.leaves[id(edge)][0]
 
 
-def _describe(node: Node, key: list[Any]) -> bool:
-    """Add to a key what a node is; return False for one that only the walk itself can step over."""
-    source = node.source
-    if node.hooks or node.overwritten or _is_changed(node):
-        return False
-    if source.__class__ is tuple:
-        op, attributes, arrays = source
-        key += (op, tuple(attributes.items()))
-        values: Sequence[Any] = arrays
-    elif source.__class__ is ProgramCall:
-        if source.xp is not np:
+def _is_plain(x: Any) -> bool:
+    """Return whether a segment can have an operand or result: an array or what stands for one, or a number."""
+    return x.__class__ in _PLAIN
+
+
+def _describe(results: Sequence[Any], key: list[Any]) -> bool:
+    """Take the dtypes and shapes of results into a key; return whether they are plain."""
+    for x in results:
+        if x.__class__ not in _PLAIN:
             return False
-        key.append(source.pullback.number)
-        for x, edge in zip(source.raw, node.edges, strict=True):
-            if edge is not None and x.__class__ is ndarray:
-                key += (x.dtype, x.shape)
-        values = source.residuals
-    else:
-        return False
-    of_op = source.__class__ is tuple
-    for x in values:
-        kind = x.__class__
-        if kind is ndarray or kind is Ghost:
-            key += (x.dtype, x.shape)
-        elif kind in _NUMBERS or (not of_op and kind in (list, tuple)):
-            key.append(kind)
-        else:
-            return False
-    for x in node.results if of_op else node.results[: len(node.results) - len(values)]:
-        if x is None:
-            key.append(None)
-        elif x.__class__ is ndarray or x.__class__ is Ghost:
-            key += (x.dtype, x.shape)
-        elif of_op:
-            return False
+        key.append(x.dtype)
+        key.append(x.shape)
     return True
 
 
@@ -139,16 +164,20 @@ class Extents:
         self.values: list[int] = []
         """What the symbols n0, n1, ... are."""
         for node in segment.nodes:
-            if isinstance(node.source, ProgramCall):
-                block = node.source.pullback.backward.optimised.block
-                for t in (v.type for v in (*block.arguments, *block.results)):
-                    self._fix(t)
-        self.key = self._key(segment)
+            if not isinstance(node.source, ProgramCall):
+                continue
+            program = node.source.pullback.backward.program
+            for t in (*program.argument_types, *program.result_types):
+                for extent in t.shape if isinstance(t, TensorType) else ():
+                    if isinstance(extent, int):
+                        self.known.setdefault(extent, extent)
+        self.key = (self._key(segment.key), *map(self._told, segment.nodes))
 
-    def _fix(self, t: Type) -> None:
-        for extent in t.shape if isinstance(t, TensorType) else ():
-            if isinstance(extent, int):
-                self.known.setdefault(extent, extent)
+    def _told(self, node: Node) -> tuple[Any, ...]:
+        """Return the shapes of a node that the key of a segment leaves out, because the rest of it tells them."""
+        of = node.source
+        arrays = (*(of.raw if isinstance(of, ProgramCall) else of[2]), *node.results)
+        return tuple(tuple(map(str, self.shape(x.shape))) for x in arrays if isinstance(x, (ndarray, Ghost)))
 
     def of(self, extent: int) -> Extent:
         """Return an extent as all segments of the pattern have it."""
@@ -162,20 +191,18 @@ class Extents:
         """Return a shape likewise."""
         return tuple(map(self.of, shape))
 
-    def _key(self, segment: Segment) -> tuple[Any, ...]:
-        """Return the key of the pattern: that of the segment with these extents in it."""
-        key: list[Any] = []
-        at: list[Any] = list(segment.key)
-        for i, one in enumerate(at):
-            before: Any = at[i - 1] if i else None
-            if isinstance(one, tuple) and isinstance(before, np.dtype):
-                key.append(tuple(map(_name, self.shape(one))))
-            elif isinstance(one, tuple) and is_templated(before):
-                key.append(tuple(e if e == -1 else _name(self.of(e)) for e in dict(one)["shape"]))
+    def _key(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the key of a segment with these extents in it."""
+        made: list[Any] = []
+        before: Any = None
+        for one in key:
+            if not isinstance(one, tuple):
+                made.append(one)
+            elif not isinstance(before, OpDef):
+                made.append(tuple(map(str, self.shape(one))))
+            elif is_templated(before):
+                made.append(tuple(str(self.of(e)) if e != -1 else e for e in dict(one)["shape"]))
             else:
-                key.append(one)
-        return tuple(key)
-
-
-def _name(extent: Extent) -> Any:
-    return str(extent) if isinstance(extent, Dim) else extent
+                made.append(one)
+            before = one
+        return tuple(made)

@@ -160,7 +160,7 @@ class saved_tensors_hooks:  # noqa: N801 (Paddle's name)
             self.packed(v) if hasattr(v, "nbytes") and v.base is None and id(v) not in others else v
             for v in call.residuals
         ]
-        call.residuals, node.results = residuals, [*node.results[:count], *residuals]
+        call.residuals, node.results, call.packed = residuals, [*node.results[:count], *residuals], True
 
 
 def _watched(node: Node, operands: list[Any]) -> list[Any]:

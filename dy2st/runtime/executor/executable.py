@@ -17,7 +17,7 @@ from dy2st.batching.programs import stacked_vmap
 from dy2st.errors import NotDerivable, TraceError
 from dy2st.forks import Locked
 from dy2st.ir.program import Program
-from dy2st.ir.types import Type
+from dy2st.ir.types import TensorType, Type
 from dy2st.passes import optimise
 from dy2st.passes.remove_prints import silenced
 from dy2st.records import field, record
@@ -28,6 +28,7 @@ from dy2st.runtime.executor.select import ready
 from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.interpreter.planned import compile_plan
 from dy2st.runtime.signal_delivery import delivered
+from dy2st.shapes import Dim, Extent
 
 
 class Compiled(Locked):
@@ -184,3 +185,15 @@ class CompiledPullback:
         residuals = set(block.results[count:])
         arguments, results = enumerate(block.arguments), enumerate(block.results[:count])
         return tuple(i for i, v in arguments if v in residuals), tuple(i for i, v in results if v in residuals)
+
+    @functools.cached_property
+    def extents(self) -> tuple[tuple[bool, int, int], ...]:
+        """Where the extents stand that tell all shapes of a run: of an argument or a result, which, and the axis."""
+        found: dict[Extent, tuple[bool, int, int]] = {}
+        program = self.forward.program
+        for of_argument, types in ((True, program.argument_types), (False, program.result_types)):
+            for i, t in enumerate(types):
+                for axis, extent in enumerate(t.shape if isinstance(t, TensorType) else ()):
+                    if isinstance(extent, Dim):
+                        found.setdefault(extent, (of_argument, i, axis))
+        return tuple(found.values())

@@ -148,7 +148,7 @@ _NUMBERS = frozenset((bool, int, float, type(None)))
 class ProgramCall:
     """What a node needs of one recorded call of a Program."""
 
-    __slots__ = ("compiled", "pullback", "raw", "residuals", "wrt", "xp")
+    __slots__ = ("compiled", "packed", "pullback", "raw", "residuals", "wrt", "xp")
 
     def __init__(
         self,
@@ -161,6 +161,8 @@ class ProgramCall:
     ):
         self.compiled, self.pullback, self.wrt, self.raw, self.residuals = compiled, pullback, wrt, raw, residuals
         self.xp = xp
+        self.packed = False
+        """Whether hooks have packed residuals."""
 
 
 def call(
