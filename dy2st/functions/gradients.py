@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import ref
 
@@ -11,6 +11,7 @@ from dy2st.functions.core import assigning
 from dy2st.functions.shape import creation
 from dy2st.ir.context import current, replaced
 from dy2st.runtime.autograd_engine import backward as tape_walk
+from dy2st.runtime.eager.inplace import own_gradient
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.values.union import Variant
@@ -39,12 +40,25 @@ def clear_grad(x: Tensor) -> None:
 
 def clear_gradient(x: Tensor, set_to_zero: bool = True) -> None:
     """Set the gradient to zeros, or forget it."""
+    if set_to_zero and current().trace is None:
+        zero_gradients((x,))
+        return
     grad = x.grad
     if set_to_zero and isinstance(grad, Variant):  # in a trace: there or not, the run will tell
         trace = current().trace
         trace.write_grad(x, switch(trace, grad, lambda g: None if g is None else creation.zeros_like(g)))
         return
     x.grad = creation.zeros_like(grad) if set_to_zero and grad is not None else None
+
+
+def zero_gradients(tensors: Iterable[Tensor]) -> None:
+    """Set the gradients that exist to zeros, in eager mode; in their own memory where nobody else holds that."""
+    for x in tensors:
+        array = own_gradient(x)
+        if array is not None:
+            array.fill(0)
+        elif x._grad is not None:
+            x._grad = creation.zeros_like(x._grad)
 
 
 def retain_grads(x: Tensor) -> None:

@@ -59,8 +59,11 @@ class _Part:
     """Which of the pairs they are."""
     factors: tuple[float, ...]
     """What the learning rate is multiplied by."""
+    parameters: list[Tensor]
     tensors: list[Tensor]
     """The parameters and their states."""
+    states: list[Tensor]
+    """Those of the states that the Program writes."""
 
     def inputs(self, rate: float, clip: ClipGradBase | None, pairs: Pairs) -> DonatedInputs:
         """Return what the Program of the updates takes now, but what `norms` give."""
@@ -79,15 +82,13 @@ class _Part:
 
     def write(self, made: list[Any]) -> None:
         """Give tensors their next values; what stands in the memory of the value before is written already."""
-        count, tensors = len(self.numbers), self.tensors
-        for i, new in zip(self.updates.written, made, strict=True):
-            t = tensors[i]
-            if i >= count:
-                t._payload = new
-            elif t._payload is new:
-                bump(t)
-            else:
-                write_memory(t, new)
+        for t, new in zip(self.parameters, made, strict=False):
+            array = t._payload
+            if array is not new:
+                array[...] = new
+            bump(t)
+        for t, new in zip(self.states, made[len(self.parameters) :], strict=True):
+            t._payload = new
 
 
 @record
@@ -242,7 +243,8 @@ class NativeSteps:
         summed = recorded(("norms", *key), norms) if apart and taken else None
         if made is None or (summed is None and apart and taken):
             return None
-        return _Part(made, summed, numbers, factors, tensors)
+        states = [tensors[i] for i in made.written[len(parameters) :]]
+        return _Part(made, summed, numbers, factors, parameters, tensors, states)
 
 
 @record(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dy2st.functions.gradients import zero_gradients
 from dy2st.functions.shape.creation import full
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
@@ -349,6 +350,9 @@ class Optimizer(Settable):
     # ---- the rest of the face --------------------------------------------------------------------------------------
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Set the gradients that exist to zero, or forget them with `set_to_zero=False`."""
+        if set_to_zero and current().trace is None:
+            zero_gradients(self._parameter_list)
+            return
         for p in self._parameter_list:
             p.clear_gradient(set_to_zero)
 

@@ -13,6 +13,7 @@ from dy2st.ops.core.base import Op
 from dy2st.runtime.autograd_engine.backward_pass import Walk, seed_of
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.inplace import own_gradient
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.recording.inner_gradients import RecordedGradients
 from dy2st.runtime.tracer.values.union import Variant
@@ -140,7 +141,11 @@ def _conjugate(ct: Any) -> Any:
 
 
 def accumulate_leaf(leaf: Tensor, ct: Any, given: set[int]) -> None:
-    """Add an array to a leaf's gradient; no two leaves get the same memory."""
+    """Add an array to a leaf's gradient, in its memory where nobody else holds that; no two leaves get the same."""
+    mine = own_gradient(leaf)
+    if mine is not None and type(ct) is np.ndarray and ct.dtype == mine.dtype and ct.shape == mine.shape:
+        np.add(mine, ct, out=mine)
+        return
     if leaf._grad is None:
         own = isinstance(ct, np.ndarray) and ct.base is None and ct.flags.writeable and id(ct) not in given
         given.add(id(ct))

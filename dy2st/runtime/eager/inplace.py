@@ -13,6 +13,7 @@ In a trace nothing is written: the trace makes a new version of the base.
 from __future__ import annotations
 
 from functools import lru_cache
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,23 @@ def write_memory(x: Tensor, array: Any) -> None:
         array = move(array, place_of(target))
     xp.copyto(target, array, casting="unsafe")
     bump(x)
+
+
+def own_gradient(x: Tensor) -> Any:
+    """Return the array of a tensor's gradient where nobody else holds the two, so that nobody sees who writes there.
+
+    None where somebody may, or where there is no gradient.
+    """
+    if x._grad is None or getrefcount(x._grad) != _ALONE or getrefcount(x._grad._payload) != _ALONE:
+        return None
+    g, array = x._grad, x._grad._payload
+    is_own = type(array) is np.ndarray and array.base is None and array.flags.writeable
+    return array if is_own and g._node is None and g.stop_gradient else None
+
+
+_sample = Tensor(np.zeros(1))
+_ALONE = getrefcount(_sample._payload)
+"""How many hold what one attribute holds while it is counted, in this version of Python."""
 
 
 def bump(x: Tensor) -> None:
