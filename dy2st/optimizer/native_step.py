@@ -29,7 +29,7 @@ from dy2st.optimizer.groups import factor_of
 from dy2st.optimizer.recorded_updates import UpdateRecorder, Updates, is_plain, recorded
 from dy2st.records import record
 from dy2st.runtime.backends.donation import DonatedInputs
-from dy2st.runtime.eager.inplace import bump, write_memory
+from dy2st.runtime.eager.inplace import bump
 from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.eager.tracked_settings import changes
