@@ -251,3 +251,20 @@ def test_gradients_to_what_a_recorded_call_keeps():
         (first,) = paddle.grad(out * out, [x], create_graph=True)
         (second,) = paddle.grad((first * first).sum(), [x])
         assert round(float(second.sum()), 3) == round(-768.0 / n, 3)
+
+
+def test_a_call_of_which_some_results_are_unused():
+    x, y = leaf([[1.0, 2.0], [0.5, 1.5]]), leaf([[0.1, 0.2], [0.3, 0.4]])
+
+    def found(which):
+        x.clear_grad()
+        y.clear_grad()
+        (smooth(x, y)[which] * 3).sum().backward()
+        return [None if t.grad is None else t.grad.numpy() for t in (x, y)]
+
+    for which in (0, 1):
+        want = walked(lambda: found(which))
+        for _ in range(2):
+            for one, other in zip(want, found(which), strict=True):
+                assert other is None if one is None else np.allclose(other, one, rtol=1e-12)
+    assert len(programs()) == 2

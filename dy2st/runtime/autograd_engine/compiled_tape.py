@@ -96,6 +96,8 @@ def _run(walk: Walk, segment: Segment, made: TapeProgram, extents: list[int]) ->
             arguments.append(nodes[at].source[2][i])
         elif kind == "result":
             arguments.append(nodes[at].results[i])
+        elif kind == "raw":
+            arguments.append(nodes[at].source.raw[i])
         else:
             arguments.append(extents[at] if kind == "extent" else segment.entering[at][2])
     try:

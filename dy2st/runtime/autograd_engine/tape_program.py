@@ -34,8 +34,8 @@ from dy2st.runtime.executor.executable import Compiled
 from dy2st.shapes import Dim, Extent, symbol
 
 Place = tuple[str, int, int]
-"""What an argument is: ("operand", "result" or "residual", of which node of the segment, which), ("ct", which of those
-that enter, 0), or ("extent", which symbol, 0)."""
+"""What an argument is: ("operand", "result", "raw" operand or "residual", of which node of the segment, which), ("ct",
+which of those that enter, 0), or ("extent", which symbol, 0)."""
 
 
 class NotComposable(Exception):
@@ -69,6 +69,8 @@ def held(segment: Segment, place: Place) -> Any:
     node = segment.nodes[at]
     if kind == "operand":
         return node.source[2][i]
+    if kind == "raw":
+        return node.source.raw[i]
     return node.results[i] if kind == "result" else node.source.residuals[i]
 
 
@@ -128,7 +130,7 @@ class _Composition:
         value = value or self.from_outside.get(key)
         if value is None:
             if isinstance(where, tuple) and where[0] in self.segment.order:
-                raise NotComposable("a gradient goes to what a recorded call keeps")
+                raise NotComposable("a gradient goes to a result that is no tensor")
             kind = ScalarType(type(array).__name__) if number else self._type(array)
             value = self.from_outside[key] = self.forward.argument(kind)
             if where is not None:
@@ -169,7 +171,7 @@ class _Composition:
             None if edge is None or not isinstance(x, ndarray) else self._operand(at, i, edge, x)
             for i, (edge, x) in enumerate(zip(node.edges, call.raw, strict=True))
         ]
-        for i, out in enumerate(node.results[: len(node.results) - len(call.residuals)]):
+        for i, out in enumerate(node.results):
             if isinstance(out, ndarray):
                 value = self.results[number, i] = self.forward.argument(self._type(out))
                 self._stands(value, ("result", at, i))
@@ -230,41 +232,50 @@ class _Composition:
 
     def _pull_call(self, frontier: Frontier, at: int, call: ProgramCall, cts: dict[int, Value]) -> None:
         """Put the backward Program of a recorded call in place."""
-        pullback, number = call.pullback, self.segment.order[at]
-        program = pullback.backward.optimised
-        if tuple(sorted(cts)) != pullback.seeded or len(program.functions) > 1:
-            raise NotComposable("a recorded call has other cotangents than it was prepared for")
+        pullback, number, seeded = call.pullback, self.segment.order[at], tuple(sorted(cts))
         if any(may_miss(ct, self.results[number, i]) for i, ct in cts.items()):
             raise NotComposable("a cotangent of a recorded call may be missing")
+        if seeded == pullback.seeded:
+            residuals: list[Value | Place] = [("residual", at, j) for j in range(len(call.residuals))]
+        else:  # the forward Program runs again, as far as these cotangents ask for it
+            pullback = pullback.forward.silent.pullback(call.wrt, seeded)
+            made = self._inline(pullback.forward.optimised, [("raw", at, i) for i in range(len(call.raw))])
+            residuals = [*made[len(self.segment.nodes[at].results) :]]
+        found = self._inline(pullback.backward.optimised, [*residuals, *(cts[i] for i in seeded)])
+        for i, ct in zip(pullback.found, found, strict=True):
+            value = self.operands[at][i]
+            if value is None or not (isinstance(ct.type, TensorType) or is_optional(ct.type)):
+                raise NotComposable("a cotangent is no tensor")
+            frontier.add(value, ct)
+
+    def _inline(self, program: Program, given: Sequence[Value | Place]) -> list[Value]:
+        """Put the operations of a Program in place; return what its results are here."""
+        if len(program.functions) > 1:
+            raise NotComposable("a recorded call has functions")
         block = clone_block(program.block)
-        self._rename(block, call, [self.results[number, i] for i in pullback.seeded])
-        count = len(call.residuals)
+        self._rename(block, given)
         known: dict[Value, Value] = {}
-        for j, argument in enumerate(block.arguments[:count]):
-            known[argument] = here = self.back.argument(argument.type)
-            self.heres[here] = ("residual", at, j)
-        for argument, i in zip(block.arguments[count:], pullback.seeded, strict=True):
-            known[argument] = conform(self.back, cts[i], argument)
+        for argument, one in zip(block.arguments, given, strict=True):
+            if isinstance(one, Value):
+                known[argument] = conform(self.back, one, argument)
+            else:
+                known[argument] = here = self.back.argument(argument.type)
+                self.heres[here] = one
         for operation in block.operations:
             self.back.adopt(clone_operation(operation, self.back.block, known))
-        for i, result in zip(pullback.found, block.results, strict=True):
-            value = self.operands[at][i]
-            if value is None or not (isinstance(result.type, TensorType) or is_optional(result.type)):
-                raise NotComposable("a cotangent is no tensor")
-            frontier.add(value, known[result])
+        return [known[v] for v in block.results]
 
-    def _rename(self, block: Block, call: ProgramCall, seeded: Sequence[Value]) -> None:
-        """Write the types in a backward block in the symbols of the segment."""
+    def _rename(self, block: Block, given: Sequence[Value | Place]) -> None:
+        """Write the types in the block of a Program in the symbols of the segment."""
         names: dict[str, Extent] = {}
-        count = len(call.residuals)
-        given = [self._type(x).shape if isinstance(x, ndarray) else () for x in call.residuals]
-        given += [v.type.shape for v in seeded if isinstance(v.type, TensorType)]
-        for argument, shape in zip(block.arguments, given, strict=True):
+        for argument, one in zip(block.arguments, given, strict=True):
+            of: Any = one.type if isinstance(one, Value) else held(self.segment, one)
+            of = self._type(of) if isinstance(of, ndarray) else of
             told = argument.type.shape if isinstance(argument.type, TensorType) else ()
-            for mine, extent in zip(told, shape, strict=True):
+            for mine, extent in zip(told, of.shape if isinstance(of, TensorType) else (), strict=False):
                 if isinstance(mine, Dim) and mine.is_symbol and "(" not in str(mine):
                     names.setdefault(str(mine), extent)
-        types: list[Type] = [v.type for v in block.arguments[: count + len(seeded)]]
+        types: list[Type] = [v.type for v in block.arguments]
         types += [v.type for operation in block.walk() for v in operation.results]
         types += [v.type for operation in block.walk() for inner in operation.blocks for v in inner.arguments]
         for name in sorted(visible_symbols(types)):
