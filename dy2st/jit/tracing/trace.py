@@ -35,6 +35,7 @@ from dy2st.runtime.tracer.control_flow.try_except import functions_inside
 from dy2st.runtime.tracer.converted_code_api import HELPER
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
+from dy2st.runtime.tracer.loops.generators import forget_generators, refuse_left_generators
 from dy2st.runtime.tracer.loops.loop_state_cache import LoopStateNotes
 from dy2st.runtime.tracer.recording.gradient_history import GradientHistories
 from dy2st.runtime.tracer.values.abstract import AbstractValue
@@ -369,6 +370,7 @@ def trace(
     with replaced(trace=made, grad=current().grad):
         try:
             output = callable_for(made, function)(*args, **keywords)
+            refuse_left_generators(made)
         except conditional.Diverged:  # every path raises: the Program does
             return made.finish(inputs, None)
         except Dy2stError:
@@ -379,6 +381,7 @@ def trace(
                 raise
             return made.finish(inputs, None, error)
         finally:
+            forget_generators(made)
             made.take_back()
             made.outermost = made.bottom = None
             made.callers = None, None, ()

@@ -371,7 +371,7 @@ class Tracer(ContainerState, Recorder):
     def checkpoint(self) -> Any:
         """Remember where the trace stands."""
         self.leaving()
-        return self.builder.checkpoint(), dict(self.log.overlays[-1]), self.borrows.mark()
+        return self.builder.checkpoint(), dict(self.log.overlays[-1]), self.borrows.mark(), len(self.made.generators)
 
     def rollback(self, mark: Any) -> None:
         """Forget what was recorded since `mark`."""
@@ -383,6 +383,8 @@ class Tracer(ContainerState, Recorder):
         self.log.overlays[-1].update(mark[1])
         self.left(written)
         self.borrows.reset(mark[2])
+        self.made.dropped += [reference() for reference in self.made.generators[mark[3] :]]
+        del self.made.generators[mark[3] :]
 
     @contextmanager
     def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Iterator[None]:

@@ -8,7 +8,6 @@ the body raises on a path that only the run will take, it is refused. Managers o
 from __future__ import annotations
 
 import dis
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import pairwise
@@ -24,6 +23,7 @@ from dy2st.runtime.tracer.control_flow.recursion import call_function
 from dy2st.runtime.tracer.control_flow.try_except import with_handlers
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.trace import Trace
+from dy2st.runtime.tracer.loops.generators import cleans_up
 
 Thunk = Callable[[], Any]
 
@@ -89,7 +89,9 @@ class ConvertedManager:
 
     def __enter__(self) -> Any:
         self.place, self.mark = user_location(), self.trace.checkpoint()[0]
-        return _call(self.trace, self.manager, "__enter__")
+        entered = _call(self.trace, self.manager, "__enter__")
+        self.trace.made.note_iterator(getattr(self.manager, "gen", None), self.trace.builder.block)
+        return entered
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
         if isinstance(error, Dy2stError):
@@ -108,10 +110,8 @@ class ConvertedManager:
 
 def _catches(manager: Any) -> bool:
     """Return whether a manager does anything but to pass on what leaves its body."""
-    if not isinstance(getattr(manager, "gen", None), GeneratorType):
-        return True
-    entries = dis.Bytecode(manager.gen.gi_code).exception_entries  # type: ignore[attr-defined]
-    return len(entries) > (sys.version_info >= (3, 12))  # from 3.12 on there is one for StopIteration
+    generator = getattr(manager, "gen", None)
+    return not isinstance(generator, GeneratorType) or cleans_up(generator)
 
 
 def context_manager(trace: Trace, manager: Any) -> Any:

@@ -12,7 +12,11 @@ of the loop, and says whether the loop was left. So this is one loop of the Prog
 
 from __future__ import annotations
 
+import dis
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from types import GeneratorType
 from typing import Any
 
 from dy2st.errors import StructureError
@@ -72,7 +76,7 @@ class PushIterator(Iterator[Any]):
             raise StructureError("a generator is asked for more after a loop that may have left it")
         if self._own is None:
             self._own = self._make()
-            self.trace.made.iterators[id(self._own)] = self._own, self._block
+            self.trace.made.note_iterator(self._own, self._block)
         check_moved(self.trace, self._own)
         return self._own
 
@@ -113,6 +117,29 @@ class PushIterator(Iterator[Any]):
     def each(self, change: Callable[[Any, Consumer], Any], own: Callable[[], Iterator[Any]]) -> PushIterator:
         """Return an iterator over what `change` hands to a consumer for each item."""
         return PushIterator(self.trace, lambda consumer: self.push(lambda item: change(item, consumer)), own)
+
+
+def cleans_up(generator: GeneratorType[Any, Any, Any]) -> bool:
+    """Return whether a generator does anything where it is closed, or thrown into."""
+    entries = dis.Bytecode(generator.gi_code).exception_entries  # type: ignore[attr-defined]
+    return len(entries) > (sys.version_info >= (3, 12))  # from 3.12 on there is one for StopIteration
+
+
+def refuse_left_generators(trace: Trace) -> None:
+    """Refuse a trace that holds a generator which the function has left in the middle: eager mode has closed it."""
+    for generator in filter(None, (reference() for reference in trace.made.generators)):
+        if generator.gi_frame is not None and cleans_up(generator):
+            name = generator.gi_code.co_name
+            raise StructureError(f"the generator `{name}` is left before its end, and has more to do when it is closed")
+
+
+def forget_generators(trace: Trace) -> None:
+    """Close the generators that are left of a trace so that what they do then is seen nowhere."""
+    left = [reference() for reference in trace.made.generators]
+    for generator in [*trace.made.dropped, *left]:
+        if generator is not None and generator.gi_frame is not None:
+            with suppress(Exception, GeneratorExit), trace.inside(trace.builder.child(), {}):
+                generator.close()
 
 
 def generated(trace: Trace, pull: Callable[..., Iterator[Any]], push: Any, arguments: tuple[Any, ...]) -> PushIterator:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from types import GeneratorType
 from typing import Any
 
 from dy2st.ir.builder import Builder
@@ -23,6 +25,10 @@ class MadeObjects:
         """Classes that a `class` statement made."""
         self.iterators: dict[int, tuple[Any, Any]] = {}
         """Iterators of Python's, and the block in which they were made; None where only the run tells their place."""
+        self.generators: list[weakref.ref[Any]] = []
+        """Generators of Python's; what forgets one closes it, where eager mode does."""
+        self.dropped: list[Any] = []
+        """Those of what was traced and given up: nothing in them may run before the trace has ended."""
         self.constructing: set[int] = set()
         """Objects whose `__init__` runs."""
 
@@ -30,6 +36,14 @@ class MadeObjects:
         """Note an object that was made where a builder stands."""
         self.objects[id(x)] = x
         self.births[id(x)] = builder
+
+    def note_iterator(self, x: Any, block: Any) -> None:
+        """Note the block in which an iterator of Python's was made."""
+        kept = x
+        if isinstance(x, GeneratorType):
+            kept = weakref.ref(x, lambda _, key=id(x): self.iterators.pop(key, None))
+            self.generators.append(kept)
+        self.iterators[id(x)] = kept, block
 
     def around(self, builder: Builder) -> set[int]:
         """Return the ids of the objects that were made in a block and in those around it."""

@@ -172,7 +172,7 @@ def is_own(x: Any) -> bool:
 def made_here(trace: ValueTrace, x: Any) -> Any:
     """Note in which block an iterator was made; return what was given."""
     if is_own(x):
-        trace.made.iterators[id(x)] = x, trace.builder.block
+        trace.made.note_iterator(x, trace.builder.block)
     return x
 
 
@@ -188,4 +188,4 @@ def check_moved(trace: ValueTrace, x: Any) -> None:
 def spoil(trace: ValueTrace, x: Any) -> None:
     """Note that it is known only at run time how far an iterator has come."""
     if is_own(x):
-        trace.made.iterators[id(x)] = x, None
+        trace.made.note_iterator(x, None)
