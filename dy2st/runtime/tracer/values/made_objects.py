@@ -39,11 +39,11 @@ class MadeObjects:
 
     def note_iterator(self, x: Any, block: Any) -> None:
         """Note the block in which an iterator of Python's was made."""
-        kept = x
+        kept, number = x, id(x)
         if isinstance(x, GeneratorType):
-            kept = weakref.ref(x, lambda _, key=id(x): self.iterators.pop(key, None))
+            kept = weakref.ref(x, lambda _: self.iterators.pop(number, None))
             self.generators.append(kept)
-        self.iterators[id(x)] = kept, block
+        self.iterators[number] = kept, block
 
     def around(self, builder: Builder) -> set[int]:
         """Return the ids of the objects that were made in a block and in those around it."""
