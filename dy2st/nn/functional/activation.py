@@ -9,6 +9,7 @@ from dy2st.functions.inplace import in_place_form
 from dy2st.functions.math import math
 from dy2st.functions.math.random import uniform
 from dy2st.nn.functional.piecewise import piecewise
+from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
@@ -36,6 +37,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.01, name: str | None = None) ->
     return piecewise(x > 0, x, x * negative_slope)
 
 
+@composite
 def prelu(x: Any, weight: Tensor, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """Return x where it is positive, else weight * x; `weight` has one element, or one for each channel."""
     x = ordered_floating(x, "prelu")
@@ -182,6 +184,7 @@ def thresholded_relu(x: Any, threshold: float = 1.0, value: float = 0.0, name: s
     return piecewise(x > threshold, x, float(value))
 
 
+@composite
 def maxout(x: Any, groups: int, axis: int = 1, name: str | None = None) -> Tensor:
     """Return the maximum over groups of `groups` neighbouring channels (Goodfellow et al., 2013)."""
     x = floating(x, "maxout")
@@ -193,6 +196,7 @@ def maxout(x: Any, groups: int, axis: int = 1, name: str | None = None) -> Tenso
     return x.reshape([*shape[:axis], channels // groups, groups, *shape[axis + 1 :]]).max(axis + 1)
 
 
+@composite
 def glu(x: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """Return a * sigmoid(b), where a and b are the halves of x along the axis (Dauphin et al., 2017)."""
     x = floating(x, "glu")
@@ -203,6 +207,7 @@ def glu(x: Any, axis: int = -1, name: str | None = None) -> Tensor:
     return a * math.sigmoid(b)
 
 
+@composite
 def swiglu(x: Any, y: Any = None, name: str | None = None) -> Tensor:
     """Return silu(x) * y; without y the last axis of x is split in halves."""
     if y is None:

@@ -14,12 +14,14 @@ from dy2st.functions.shape.diagonals import tril
 from dy2st.functions.shape.manipulation import transpose
 from dy2st.nn.functional.dropping import dropout
 from dy2st.nn.functional.softmax_family import softmax
+from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.tensor import Tensor
 
 MASKED = 1e9
 """What is taken from a score where a bool or int mask says "not this one"."""
 
 
+@composite
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
     training: bool = True, backend: str | None = None, scale: float | None = None, enable_gqa: bool = True,

@@ -6,6 +6,7 @@ from typing import Any
 
 from dy2st.functions.core.operands import op, together, whole
 from dy2st.nn.functional.window_arguments import channels_last, each, paddings, to_first, to_last
+from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.symbolic_scalar import split_shape
@@ -13,6 +14,7 @@ from dy2st.runtime.tracer.values.symbolic_scalar import split_shape
 _CONV, _CONV_INPUT_GRAD = op("conv"), op("conv_input_grad")
 
 
+@composite
 def conv1d(
     x: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1, data_format: str = "NCL", name: str | None = None,
@@ -21,6 +23,7 @@ def conv1d(
     return _conv(x, weight, bias, stride, padding, dilation, groups, data_format, 1, "conv1d")
 
 
+@composite
 def conv2d(
     x: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1, data_format: str = "NCHW", name: str | None = None,
@@ -35,6 +38,7 @@ def conv2d(
     return _conv(x, weight, bias, stride, padding, dilation, groups, data_format, 2, "conv2d")
 
 
+@composite
 def conv3d(
     x: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1, data_format: str = "NCDHW", name: str | None = None,
@@ -72,6 +76,7 @@ def _biased(out: Tensor, bias: Tensor | None) -> Tensor:
     return out if bias is None else out + bias.reshape([1, -1, *[1] * (out.ndim - 2)])
 
 
+@composite
 def conv1d_transpose(
     x: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1, output_size: Any = None, data_format: str = "NCL", name: str | None = None,
@@ -81,6 +86,7 @@ def conv1d_transpose(
     return _conv_transpose(x, weight, bias, *how, 1, "conv1d_transpose")
 
 
+@composite
 def conv2d_transpose(
     x: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     dilation: Any = 1, groups: int = 1, output_size: Any = None, data_format: str = "NCHW", name: str | None = None,
@@ -94,6 +100,7 @@ def conv2d_transpose(
     return _conv_transpose(x, weight, bias, *how, 2, "conv2d_transpose")
 
 
+@composite
 def conv3d_transpose(
     x: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1, output_size: Any = None, data_format: str = "NCDHW", name: str | None = None,

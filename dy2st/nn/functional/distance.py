@@ -12,12 +12,14 @@ from dy2st.nn.functional.classification import softmax_with_cross_entropy
 from dy2st.nn.functional.loss import binary_cross_entropy_with_logits
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.nn.functional.reduce_loss import check_reduction, reduce_loss, weighted
+from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
 _ALONG, _TAKE = op("take_along_axis"), op("take")
 
 
+@composite
 def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between x1 and x2 along the axis; the product of lengths is kept above eps.
 
@@ -32,6 +34,7 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Ten
     return dot / math.sqrt(math.maximum(lengths, eps * eps))
 
 
+@composite
 def pairwise_distance(
     x: Any, y: Any, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None
 ) -> Tensor:
@@ -48,6 +51,7 @@ def pairwise_distance(
     return (sizes ** float(p)).sum(-1, keepdim=keepdim) ** (1.0 / float(p))
 
 
+@composite
 def cosine_embedding_loss(
     input1: Any, input2: Any, label: Any, margin: float = 0, reduction: str = "mean", name: str | None = None
 ) -> Tensor:
@@ -60,6 +64,7 @@ def cosine_embedding_loss(
     return reduce_loss(loss, reduction, "cosine_embedding_loss")
 
 
+@composite
 def hinge_embedding_loss(
     input: Any, label: Any, margin: float = 1.0, reduction: str = "mean", name: str | None = None
 ) -> Tensor:
@@ -70,6 +75,7 @@ def hinge_embedding_loss(
     return reduce_loss(loss, reduction, "hinge_embedding_loss")
 
 
+@composite
 def margin_ranking_loss(
     input: Any, other: Any, label: Any, margin: float = 0.0, reduction: str = "mean", name: str | None = None
 ) -> Tensor:
@@ -78,6 +84,7 @@ def margin_ranking_loss(
     return reduce_loss(math.maximum((other - input) * label + margin, 0.0), reduction, "margin_ranking_loss")
 
 
+@composite
 def triplet_margin_loss(
     input: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, epsilon: float = 1e-6,
     swap: bool = False, reduction: str = "mean", name: str | None = None,
@@ -105,6 +112,7 @@ def triplet_margin_with_distance_loss(
     return reduce_loss(math.maximum(near - far + margin, 0.0), reduction, "triplet_margin_with_distance_loss")
 
 
+@composite
 def npair_loss(anchor: Any, positive: Any, labels: Any, l2_reg: float = 0.002) -> Tensor:
     """Return the N-pair loss of [batch, features] pairs with labels [batch] (Sohn, 2016)."""
     same = cast_to(labels.reshape([-1, 1]) == labels.reshape([1, -1]), anchor.dtype)
@@ -114,6 +122,7 @@ def npair_loss(anchor: Any, positive: Any, labels: Any, l2_reg: float = 0.002) -
     return penalty + softmax_with_cross_entropy(scores, wanted, soft_label=True).mean()
 
 
+@composite
 def multi_label_soft_margin_loss(
     input: Any, label: Any, weight: Any = None, reduction: str = "mean", name: str | None = None
 ) -> Tensor:
@@ -123,6 +132,7 @@ def multi_label_soft_margin_loss(
     return reduce_loss(loss.mean(-1), reduction, "multi_label_soft_margin_loss")
 
 
+@composite
 def multi_margin_loss(
     input: Any, label: Any, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean",
     name: str | None = None,
@@ -138,6 +148,7 @@ def multi_margin_loss(
     return reduce_loss((powers.sum(1) - own) / input.shape[1], reduction, "multi_margin_loss")
 
 
+@composite
 def multi_label_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Tensor:
     """Return the mean of max(0, 1 - (score of a label - score of another class)); labels end at the first -1."""
     check_reduction(reduction, "multi_label_margin_loss")

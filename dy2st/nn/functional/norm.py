@@ -12,6 +12,7 @@ from dy2st.ir.context import replaced
 from dy2st.nn.functional.for_test import unless_testing
 from dy2st.nn.functional.padding import pad_pairs
 from dy2st.nn.functional.pooling import avg_pool2d
+from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
@@ -49,6 +50,7 @@ def batch_norm(
     return out
 
 
+@composite
 def layer_norm(
     x: Any, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, epsilon: float = 1e-5,
     name: str | None = None,
@@ -66,6 +68,7 @@ def layer_norm(
     return apply(_LAYER_NORM, x, *parts, rank=len(shape), epsilon=float(epsilon))[0]
 
 
+@composite
 def rms_norm(
     input: Any, normalized_shape: Any, weight: Tensor | None = None, eps: float = 1e-5, name: str | None = None
 ) -> Tensor:
@@ -77,6 +80,7 @@ def rms_norm(
     return out if weight is None else out * weight
 
 
+@composite
 def group_norm(
     x: Any, num_groups: int, epsilon: float = 1e-5, weight: Tensor | None = None, bias: Tensor | None = None,
     data_format: str = "NCHW", name: str | None = None,
@@ -93,6 +97,7 @@ def group_norm(
     return _channels_back(_scaled(flat, weight, bias), axis)
 
 
+@composite
 def instance_norm(
     x: Any, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.9, eps: float = 1e-5,
@@ -110,6 +115,7 @@ def instance_norm(
     return _channels_back(_scaled(flat, weight, bias), axis)
 
 
+@composite
 def local_response_norm(
     x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0, data_format: str = "NCHW",
     name: str | None = None,
@@ -126,6 +132,7 @@ def local_response_norm(
     return _channels_back(out, _channel_axis(x, data_format, "local_response_norm"))
 
 
+@composite
 def normalize(x: Any, p: float = 2, axis: int = 1, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
     """Return x / max(p-norm of x along the axis, epsilon).
 
