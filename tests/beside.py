@@ -25,6 +25,7 @@ from dy2st.ir.program import Program
 from dy2st.ops.core.bundle import Bundle
 from dy2st.passes.remove_prints import runs_twice_unseen, silenced
 from dy2st.runtime.backends.cpu import shape_specialization
+from dy2st.runtime.backends.cpu.python_abi.kept_values import opened
 from dy2st.runtime.backends.interface import Runnable
 from dy2st.runtime.backends.llvm_availability import has_llvm
 from dy2st.runtime.executor.tiering import TieredProgram
@@ -78,7 +79,7 @@ class Beside:
         self, run: Callable[[], Any], other: Callable[[], Runnable | None], program: Program, inputs: Sequence[Any]
     ) -> list[Any] | Exception:
         """Run; run by the other tier, if any, on what the inputs were; return what the first gave or raised."""
-        before = [_copy(value) for value in inputs]
+        before = [_copy(value) for value in opened(program.argument_types, inputs)]
         found = _outcome(run)
         runner = other()
         if runner is None:
@@ -89,7 +90,8 @@ class Beside:
             wanted = _outcome(partial(runner.run, before))
         finally:
             _busy.now = False
-        fault = difference(found, wanted, before, exact=is_exact(program))
+        shown = [one if isinstance(one, Exception) else opened(program.result_types, one) for one in (found, wanted)]
+        fault = difference(*shown, before, exact=is_exact(program))
         if fault:
             self.faults.append(f"native code and the interpreter differ: {fault}\n{to_text(program)}")
         return found

@@ -53,7 +53,7 @@ class LazyProgram(Program):
 
     def __init__(self, entry: str, signature: tuple[list[Type], list[Type], int], read: Callable[[], dict[str, Block]]):
         # `functions` is not set: the first one to ask for it reads them
-        self.entry, self.renewed, self.made_as = entry, (), None
+        self.entry, self.renewed, self.kept, self.made_as = entry, (), None, None
         self._signature, self._read = signature, read
         self._places: Places = ()
 
@@ -102,7 +102,7 @@ def pack(programs: Sequence[Program], notes: Sequence[int], places: Places) -> b
     for p in programs:
         functions = marshal.dumps([(name, packer.block(block)) for name, block in p.functions.items()])
         signature = [packer.kind(t) for t in p.argument_types], [packer.kind(t) for t in p.result_types], p.count
-        made.append((p.entry, signature, p.renewed, functions))
+        made.append((p.entry, signature, (p.renewed, p.kept), functions))
     return marshal.dumps((packer.kinds, made, tuple(notes)))
 
 
@@ -219,11 +219,11 @@ class _Reader:
         self._ask = places
         self._places: Any = ()
 
-    def late(self, entry: str, signature: Any, renewed: Any, functions: bytes) -> LazyProgram:
+    def late(self, entry: str, signature: Any, marks: Any, functions: bytes) -> LazyProgram:
         taken, given, count = signature
         types = [self._kinds[kind] for kind in taken], [self._kinds[kind] for kind in given]
         made = LazyProgram(entry, (*types, int(count)), lambda: self.functions(functions))
-        made.renewed = renewed
+        made.renewed, made.kept = marks
         return made
 
     def functions(self, data: bytes) -> dict[str, Block]:

@@ -10,7 +10,7 @@ from dy2st.ir.program import Block, Operation, Program, Value
 def clone_program(program: Program) -> Program:
     """Return a Program of its own with the same functions."""
     copy = Program({name: clone_block(block) for name, block in program.functions.items()}, program.entry)
-    copy.renewed = program.renewed
+    copy.renewed, copy.kept = program.renewed, program.kept
     return copy
 
 

@@ -36,7 +36,8 @@ def fingerprint(program: Program) -> str | None:
             writer.block(block)
     except _NoText:
         return None
-    writer.said.append(writer.text(f"{program.entry} {program.renewed}" if program.renewed else program.entry))
+    marks = f" {program.renewed}" * bool(program.renewed) + f" kept {program.kept}" * (program.kept is not None)
+    writer.said.append(writer.text(program.entry + marks))
     texts = [f"{len(text)} {text}" for text in writer.texts]
     made = hashlib.sha256(array("q", writer.said).tobytes())
     made.update("\n".join(texts).encode("utf-8", "surrogatepass"))

@@ -108,6 +108,9 @@ class Program:
         self.renewed: tuple[tuple[int, int], ...] = ()
         """Results, by number, each with the argument whose tensor holds it after a run: a caller who says that nobody
         else holds that may get the result in its memory (buffer_donation.py)."""
+        self.kept: int | None = None
+        """From which number on results are for a derivative alone: native code keeps those that are lists and variants
+        (kept_values.py); None where there are none."""
         self.made_as: str | None = None
         """What stands for it in place of its fingerprint where all of it follows from another Program that has one
         (program_artifacts.py); None for one that is changed."""

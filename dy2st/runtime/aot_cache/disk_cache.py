@@ -28,7 +28,7 @@ from dy2st.runtime.signal_delivery import go_on
 
 T = TypeVar("T")
 
-VERSION = 4
+VERSION = 5
 """Counts on where the format of what is cached changes, or where what was cached was wrong."""
 _LOG = logging.getLogger("dy2st.cache")
 _DIGEST = 32

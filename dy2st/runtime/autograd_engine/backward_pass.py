@@ -21,6 +21,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import Type, is_optional, tangent_type
 from dy2st.ops.control.optional import add_values
 from dy2st.runtime.autograd_engine.compiled_tape import advance
+from dy2st.runtime.backends.cpu.python_abi.kept_values import opened
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.native_ops import are_large
 from dy2st.runtime.eager.saved_tensor_hooks import is_packed, restored
@@ -287,6 +288,8 @@ class Walk:
     def result(self, node: Node, i: int) -> Any:
         """Return result i of a node likewise."""
         value = restored(node, node.results[i])
+        if self.graph and isinstance(node.source, ProgramCall):
+            (value,) = opened([node.source.pullback.forward.result_types[i]], [value])
         if not self.graph or isinstance(value, (bool, int, float)):
             return value
         t = Tensor(value)

@@ -163,7 +163,9 @@ class Compiled(Locked):
 def _forward_and_backward(source: Program, wrt: tuple[int, ...], seeded: tuple[int, ...]) -> Derived:
     """Return the forward Program, optimised because it runs at once, the backward one, and the arguments with one."""
     made = vjp(source, wrt, [(i, False) for i in seeded])
-    return (optimise(made.forward), made.backward), made.found
+    forward = optimise(made.forward)
+    forward.kept = len(source.block.results)
+    return (forward, made.backward), made.found
 
 
 @record(frozen=True)

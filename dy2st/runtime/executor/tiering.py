@@ -26,6 +26,7 @@ from dy2st.runtime.aot_cache.artifacts import is_empty
 from dy2st.runtime.backends.cpu import shape_specialization
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
 from dy2st.runtime.backends.cpu.compile_link.parallel_map import Once
+from dy2st.runtime.backends.cpu.python_abi.kept_values import is_keepable, opened
 from dy2st.runtime.backends.interface import Backend, DirectCall, NativeCode, Runnable
 from dy2st.runtime.backends.llvm_availability import NoLlvm, do_without
 from dy2st.runtime.executor.background_job import BackgroundJob, apart
@@ -34,7 +35,7 @@ from dy2st.runtime.gc_pause import rarely
 from dy2st.runtime.interpreter.blas_threads import one_blas_thread
 from dy2st.runtime.interpreter.cost_model import bindings, seconds
 from dy2st.runtime.interpreter.memory_model import peak
-from dy2st.runtime.interpreter.planned import Plan, compile_plan
+from dy2st.runtime.interpreter.planned import compile_plan
 from dy2st.runtime.signal_delivery import delivered, go_on
 
 _MAKING_ANY, _MAKING_ONE = 0.04, 0.5e-3
@@ -66,6 +67,16 @@ class _NotYet:
         raise AssertionError(f"nothing ran on {len(inputs)} inputs that could end with {made}")
 
 
+class _OnObjects:
+    """A plan that may be handed what native code has kept for it."""
+
+    def __init__(self, program: Program):
+        self._types, self._plan = program.argument_types, compile_plan(program)
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        return self._plan.run(opened(self._types, inputs))
+
+
 def _quietly(making: Once) -> None:
     """Make native code; who asks for it tries again where that fails, and gets the error."""
     with contextlib.suppress(Exception), rarely():
@@ -82,7 +93,7 @@ class TieredProgram(Locked):
         self._job: BackgroundJob | None = None
         self._making: Once | None = None
         """Makes native code, or has made it."""
-        self._plan: Plan | None = None
+        self._plan: Runnable | None = None
         self._expected = 0.0
         """About how long the interpreter takes, in seconds."""
         self._to_make = 0.0
@@ -212,8 +223,9 @@ class TieredProgram(Locked):
         with contextlib.suppress(RuntimeError):  # the process ends, or may have no more threads
             self._job = delivered(BackgroundJob, function)
 
-    def _interpreted(self, inputs: Sequence[Any]) -> Plan:
+    def _interpreted(self, inputs: Sequence[Any]) -> Runnable:
         if self._plan is None:
             self._extents = bindings(self.program, inputs) or {}
-            self._plan = compile_plan(self.program)
+            keepable = any(map(is_keepable, self.program.argument_types))
+            self._plan = _OnObjects(self.program) if keepable else compile_plan(self.program)
         return self._plan

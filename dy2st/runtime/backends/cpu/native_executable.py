@@ -21,7 +21,7 @@ from dy2st.runtime.backends.cpu.compile_link.code_loader import load
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import function_name, in_registers, kinds
 from dy2st.runtime.backends.cpu.opt_level import Haste
 from dy2st.runtime.backends.cpu.precompile import precompiled
-from dy2st.runtime.backends.cpu.python_abi import cpython_symbols, helpers, interrupts
+from dy2st.runtime.backends.cpu.python_abi import cpython_symbols, helpers, interrupts, kept_values
 from dy2st.runtime.backends.cpu.python_abi.deoptimize import deoptimize
 from dy2st.runtime.backends.cpu.python_abi.host_callbacks import (
     HostCallback,
@@ -32,6 +32,7 @@ from dy2st.runtime.backends.cpu.python_abi.host_callbacks import (
     unshared,
     write_row,
 )
+from dy2st.runtime.backends.cpu.python_abi.kept_values import is_kept, opened
 from dy2st.runtime.backends.cpu.python_abi.run_contexts import RunContext
 from dy2st.runtime.backends.cpu.thread_pool import pool as pool  # code that was cached finds what it provides
 from dy2st.runtime.backends.donation import DonatedInputs
@@ -41,8 +42,9 @@ from dy2st.shapes import Shape
 if TYPE_CHECKING:
     from dy2st.runtime.backends.cpu.emitter.function_emitter import EmitterContext
 
-_MOST_FREE = 64
-"""How many contexts wait for the next call; more threads than that at once make contexts of their own."""
+_MOST_FREE, _MOST_HELD = 64, 1 << 16
+"""How many contexts wait for the next call; more threads than that at once make contexts of their own. Where values are
+kept for a derivative, how many calls' may be at a time."""
 
 
 class NotCached(Exception):
@@ -102,9 +104,11 @@ class NativePlan(Locked):
         self._library = _words(self._kernels(notes))
         super().__init__()
         self._contexts: dict[int, RunContext] = {}
-        self._stack = np.zeros(_MOST_FREE + 1, np.uint64)
+        self._keeps = any(is_kept(program, i, t) for i, t in enumerate(program.result_types))
+        self._most = _MOST_HELD if self._keeps else _MOST_FREE
+        self._stack = np.zeros(self._most + 1, np.uint64)
         self._plate = np.array(
-            [0, self._stack.ctypes.data, *cpython_symbols.addresses(), helpers.given_back()]
+            [0, self._stack.ctypes.data, *cpython_symbols.addresses(), helpers.given_back(), *self._kept_words()]
             if self._direct
             else [0, 0],
             np.uint64,
@@ -204,6 +208,14 @@ class NativePlan(Locked):
         made.owner = self._code.owner  # who calls it holds the code then
         return made
 
+    def _kept_words(self) -> list[int]:
+        return [
+            helpers.address("gone"),
+            ctypes.addressof(kept_values.NAME),
+            id(self._contexts),
+            helpers.address("trim"),
+        ]
+
     def _context(self) -> RunContext:
         context = RunContext(_HostCallbacks(self), self._constants.ctypes.data, self._library.ctypes.data)
         self._contexts[context.run.number] = context
@@ -211,7 +223,7 @@ class NativePlan(Locked):
 
     def _free(self, context: RunContext) -> None:
         with self._lock:
-            if self._direct and self._plate[0] < _MOST_FREE:
+            if self._direct and self._plate[0] < self._most:
                 helpers.push(self._plate.ctypes.data, context.address)
             else:
                 del self._contexts[context.run.number]
@@ -259,11 +271,12 @@ class NativePlan(Locked):
                 error.__context__ = handled  # `raise` has put there what the caller is handling
         if done:
             self.elsewhere += 1
-            return deoptimize(self.program, inputs, done)
+            return deoptimize(self.program, opened(self._arguments, inputs), done)
         return self._elsewhere(inputs)
 
     def _elsewhere(self, inputs: Sequence[Any]) -> list[Any]:
         self.elsewhere += 1
+        inputs = opened(self._arguments, inputs)
         if self._interpreted is None:
             self._interpreted = compile_plan(self.program)
         return self._interpreted.run(inputs)
@@ -271,6 +284,10 @@ class NativePlan(Locked):
     # ---- arguments and results that the builtin function does not take ---------------------------------------------
     def _by_rows(self, inputs: Sequence[Any]) -> list[Any]:
         refuse_another_count(self.program, inputs)
+        if self._direct and self._keeps and not self._plate[0] and len(self._contexts) < self._most:
+            self._free(self._context())  # the others are with what is kept
+            return self.run(inputs)
+        inputs = opened(self._arguments, inputs)
         context, keep = self._context(), list[Any]()
         row = self._row(inputs, context, keep)
         if row is None:

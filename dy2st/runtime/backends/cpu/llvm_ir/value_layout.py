@@ -129,7 +129,9 @@ def in_registers(t: Type) -> bool:
 
 def as_part(t: Type) -> Type:
     """Return a type as which the components of a part of something stand there: a tensor in memory."""
-    return TensorType(t.dtype, (symbol("extent"),) * t.rank) if isinstance(t, TensorType) and is_small(t) else t
+    if not (isinstance(t, TensorType) and is_small(t)):
+        return t
+    return TensorType(t.dtype, tuple(symbol(f"extent{axis}") for axis in range(t.rank)))
 
 
 def told(t: Type, components: Sequence[str]) -> Components:
@@ -178,17 +180,22 @@ class BlockOwner:
     list: ListType | None
 
 
-def owners(t: Type, start: int = 0) -> Iterator[BlockOwner]:
+def owners(t: Type) -> Iterator[BlockOwner]:
     """Yield the components of a type that are counted."""
-    if isinstance(t, TensorType) and not in_registers(t):
-        yield BlockOwner(start, None)
-    elif isinstance(t, ListType):
-        yield BlockOwner(start, ListType(as_part(t.element)))
+    if not (isinstance(t, TensorType) and in_registers(t)):
+        for at, part in parts(t):
+            yield BlockOwner(at, ListType(as_part(part.element)) if isinstance(part, ListType) else None)
+
+
+def parts(t: Type, start: int = 0) -> Iterator[tuple[int, TensorType | ListType]]:
+    """Yield where tensors and lists stand among the components of a part, or of what has parts, with their types."""
+    if isinstance(t, ListType) or (isinstance(t, TensorType) and not in_register(t)):
+        yield start, t
     elif isinstance(t, (TupleType, VariantType)):
         inner: Sequence[Type] = t.items if isinstance(t, TupleType) else t.alternatives
         at = start + isinstance(t, VariantType)
         for item in inner:
-            yield from owners(as_part(item), at)
+            yield from parts(item, at)
             at += len(kinds(as_part(item)))
 
 

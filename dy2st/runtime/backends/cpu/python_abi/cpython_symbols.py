@@ -40,7 +40,7 @@ _PYTHON = (
     "PyFloat_FromDouble", "PyBool_FromLong", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble", "Py_IncRef",
     "Py_DecRef", "PyList_Size", "PyList_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyTuple_GetItem",
     "PyCapsule_GetDestructor", "PyObject_Vectorcall", "PyTuple_Size", "PyContextVar_Get", "PyContextVar_Set",
-    "PyDict_GetItemWithError",
+    "PyDict_GetItemWithError", "PyCapsule_IsValid", "PyErr_NoMemory",
 )  # fmt: skip
 _OBJECTS = {
     "float": float, "int": int, "True": True, "False": False, "None": None, "list": list,

@@ -23,6 +23,7 @@ from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LL
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import function_name, kinds
 from dy2st.runtime.backends.cpu.python_abi.entry_lists import Lists, TakenList, is_made, is_read
 from dy2st.runtime.backends.cpu.python_abi.entry_tables import Line, known_function, lines_of, made_function, table
+from dy2st.runtime.backends.cpu.python_abi.kept_values import is_keepable, is_kept
 from dy2st.shapes import Dim
 
 FREE_COUNT, FREE_CONTEXTS = 0, 8
@@ -32,7 +33,10 @@ FREE_COUNT, FREE_CONTEXTS = 0, 8
 def takes(program: Program) -> bool:
     """Return whether all arguments and results of a Program are of types that the function reads and makes."""
     block = program.block
-    return all(is_read(v.type) for v in block.arguments) and all(is_made(v.type) for v in block.results)
+    if not all(is_read(v.type) or is_keepable(v.type) for v in block.arguments):
+        return False
+    kept = {i for i, v in enumerate(block.results) if is_kept(program, i, v.type)}
+    return all(i in kept or is_made(v.type) for i, v in enumerate(block.results))
 
 
 class EntryPoint(Lists):
@@ -75,7 +79,8 @@ class EntryPoint(Lists):
         results = self._results(context, made, block.results)
         self._let_go(taken)
         self._drop(context, taken)
-        self._free(context)
+        if not any(is_kept(self.program, i, v.type) for i, v in enumerate(block.results)):
+            self._free(context)
         f.ret("ptr", results)
         f.start(self.other)
         f.ret("ptr", self._call("ptr", "PyBool_FromLong", "i64 0"))
@@ -117,16 +122,17 @@ class EntryPoint(Lists):
         if not taken:
             return
         f, full, on = self.f, self.f.label("full"), self.f.label("on")
-        f.branch(self._take(context, taken), on, full)
+        self._take(context, taken, full)
+        f.jump(on)
         f.start(full)
         self._free(context)
         f.jump(self.other)
         f.start(on)
-        self._fill(taken)
+        self._fill(context, taken)
 
     def _read(self, row: str, types: Sequence[Type]) -> list[TakenList]:
         """Write a look at all arguments; return the lists among them, which are taken when all is as it must be."""
-        f, bound, lists = self.f, dict[Dim, str](), list[tuple[ListType, str, str]]()
+        f, bound, lists = self.f, dict[Dim, str](), list[tuple[Type, str, str]]()
         more = f.value(f"sub i64 %count, {len(types)}")
         self._only(f.value(f"icmp ule i64 {more}, {int(self._renews)}"))
         places = _places(types)
@@ -137,11 +143,11 @@ class EntryPoint(Lists):
             self._only(f.call("i1", f"@{known_function(self._kernels)}", *rows, *where))
         for i in _others(len(types), tabled):
             t, value, place = types[i], f.load("ptr", f.offset("%arguments", 8 * i)), f.offset(row, places[i])
-            if isinstance(t, ListType):
+            if is_keepable(t):
                 lists.append((t, value, place))  # after the arrays, which say what extents are to be
             else:
                 self._plain(t, value, place, bound)
-        return [self._checked_list(*one, bound) for one in lists]
+        return [self._checked(*one, bound) for one in lists]
 
     # ---- results ---------------------------------------------------------------------------------------------------
     def _results(self, context: str, row: str, values: Sequence[Value]) -> str:
@@ -156,7 +162,10 @@ class EntryPoint(Lists):
             where = table(self.module, "dy2st.entry.results", tabled, read=False, old=old)
             rows = "ptr %plate", f"ptr {context}", f"ptr {row}", f"ptr {results}"
             self._fine(f.call("i1", f"@{made_function(self._kernels)}", *rows, *where))
-        for i in _others(len(types), tabled):
+        kept = [
+            (i, types[i], f.offset(row, places[i])) for i in range(len(types)) if is_kept(self.program, i, types[i])
+        ]
+        for i in sorted({*_others(len(types), tabled)} - {i for i, _, _ in kept}):
             t, place = types[i], f.offset(row, places[i])
             if i in given:
                 made = f.load("ptr", f.offset("%arguments", 8 * given[i]))
@@ -168,6 +177,8 @@ class EntryPoint(Lists):
             else:
                 made = self._object(t, context, place, self._old(context, i))
             self._call("i32", "PyList_SetItem", f"ptr {results}", f"i64 {i}", f"ptr {self._sure(made)}")
+        if kept:
+            self._keep(context, results, kept)
         return results
 
 

@@ -13,26 +13,98 @@ from dy2st.runtime.backends.cpu.allocator.budget import GUARDED_MAKING, MAKING
 from dy2st.runtime.backends.cpu.allocator.guard_pages import BLOCKS
 from dy2st.runtime.backends.cpu.allocator.large_pages import LARGE
 from dy2st.runtime.backends.cpu.allocator.prefault_functions import AHEAD
-from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DECLARED, FUNCTIONS, GUARDED
+from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import BLOCKS as ALL_BLOCKS
+from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DECLARED, FUNCTIONS, GUARDED, HEAD, PARTS
 from dy2st.runtime.backends.cpu.compile_link.code_loader import LoadedCode, load, named_product, provide
 
-_TEXT = """
+_MOST_IDLE = 2
+"""How many free contexts keep their blocks for the next run."""
+_TEXT = f"""
 declare ptr @dy2st.external.capsule_pointer(ptr, ptr)
+declare ptr @dy2st.external.capsule_name(ptr)
+declare void @dy2st.external.release(ptr)
 
 ; the destructor of the capsule that holds the memory of an array
-define void @dy2st.export.given_back(ptr %capsule) {
+define void @dy2st.export.given_back(ptr %capsule) {{
   %block = call ptr @dy2st.external.capsule_pointer(ptr %capsule, ptr null)
   call void @dy2st.export.old(ptr %block)
   ret void
-}
+}}
 
-define ptr @dy2st.export.allocate(ptr %context, i64 %bytes) {
+; the destructor of a capsule of a kept value (kept_values.py): with the last one the context of their run is free again
+define void @dy2st.export.gone(ptr %capsule) {{
+entry:
+  %name = call ptr @dy2st.external.capsule_name(ptr %capsule)
+  %row = call ptr @dy2st.external.capsule_pointer(ptr %capsule, ptr %name)
+  %run = load ptr, ptr %row
+  %live.place = getelementptr i64, ptr %run, i64 3
+  %live = load i64, ptr %live.place
+  %left = sub i64 %live, 1
+  store i64 %left, ptr %live.place
+  %last = icmp eq i64 %left, 0
+  br i1 %last, label %all, label %done
+all:
+  %context = load ptr, ptr %run
+  %plate.place = getelementptr i64, ptr %run, i64 1
+  %plate = load ptr, ptr %plate.place
+  %owner.place = getelementptr i64, ptr %run, i64 2
+  %owner = load ptr, ptr %owner.place
+  call void @dy2st.emptied(ptr %context)
+  call void @dy2st.export.push(ptr %plate, ptr %context)
+  %free = load i64, ptr %plate
+  %many = icmp sgt i64 %free, {_MOST_IDLE}
+  br i1 %many, label %trim, label %let.go
+trim:
+  call void @dy2st.trim(ptr %context)
+  br label %let.go
+let.go:
+  call void @dy2st.external.release(ptr %owner)
+  br label %done
+done:
+  ret void
+}}
+
+; nobody holds any block of a context any longer, but for the one that it keeps for the parts of loops
+define internal void @dy2st.emptied(ptr %context) {{
+entry:
+  %parts.place = getelementptr i8, ptr %context, i64 {PARTS}
+  %parts = load ptr, ptr %parts.place
+  %blocks = getelementptr i8, ptr %context, i64 {ALL_BLOCKS}
+  %newest = load ptr, ptr %blocks
+  br label %look
+look:
+  %block = phi ptr [ %newest, %entry ], [ %older, %block.there ], [ %older, %free ]
+  %end = icmp eq ptr %block, null
+  br i1 %end, label %done, label %block.there
+block.there:
+  %link = getelementptr i8, ptr %block, i64 24
+  %older = load ptr, ptr %link
+  %content = getelementptr i8, ptr %block, i64 {HEAD}
+  %of.parts = icmp eq ptr %content, %parts
+  %holders = load i64, ptr %block
+  %is.free = icmp eq i64 %holders, 0
+  %stays = or i1 %of.parts, %is.free
+  br i1 %stays, label %look, label %free
+free:
+  store i64 0, ptr %block
+  call void @dy2st.free(ptr %context, ptr %block)
+  br label %look
+done:
+  ret void
+}}
+
+define void @dy2st.export.trim(ptr %context) {{
+  call void @dy2st.trim(ptr %context)
+  ret void
+}}
+
+define ptr @dy2st.export.allocate(ptr %context, i64 %bytes) {{
   %block = call ptr @dy2st.allocate(ptr %context, i64 %bytes)
   ret ptr %block
-}
+}}
 
 ; the stack of free contexts of a plate (entry.py)
-define void @dy2st.export.push(ptr %plate, ptr %context) {
+define void @dy2st.export.push(ptr %plate, ptr %context) {{
   %count = load i64, ptr %plate
   %field = getelementptr i8, ptr %plate, i64 8
   %stack = load ptr, ptr %field
@@ -41,7 +113,7 @@ define void @dy2st.export.push(ptr %plate, ptr %context) {
   %more = add i64 %count, 1
   store i64 %more, ptr %plate
   ret void
-}
+}}
 """
 
 
@@ -53,6 +125,8 @@ def _code() -> LoadedCode:
 def _made(guarded: bool) -> LoadedCode:
     libc = ctypes.CDLL(None)
     provide("dy2st.external.capsule_pointer", lambda: _address(ctypes.pythonapi.PyCapsule_GetPointer))
+    provide("dy2st.external.capsule_name", lambda: _address(ctypes.pythonapi.PyCapsule_GetName))
+    provide("dy2st.external.release", lambda: _address(ctypes.pythonapi.Py_DecRef))
     provide("dy2st.external.free", lambda: _address(libc.free))
     provide("dy2st.external.aligned_alloc", lambda: _address(libc.aligned_alloc))
     provide("dy2st.external.madvise", lambda: _address(libc.madvise))
@@ -132,4 +206,4 @@ def push(plate: int, context: int) -> None:
 
 def given_back() -> int:
     """Return the address of the destructor of capsules that hold a block."""
-    return _code().address("dy2st.export.given_back")
+    return address("given_back")
