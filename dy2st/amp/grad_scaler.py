@@ -12,7 +12,12 @@ import numpy as np
 
 from dy2st.dtypes import float16
 from dy2st.functions.math.comparison import isfinite
+from dy2st.ir.context import current
+from dy2st.optimizer.native_step import MOST_AT_ONCE
 from dy2st.optimizer.optimizer import Optimizer
+from dy2st.optimizer.recorded_updates import UpdateRecorder, Updates, is_plain, recorded
+from dy2st.runtime.backends.donation import DonatedInputs
+from dy2st.runtime.eager import inplace
 from dy2st.runtime.eager.tensor import Tensor
 
 
@@ -60,6 +65,7 @@ class GradScaler:
         self._incr_every_n_steps, self._decr_every_n_nan_or_inf = incr_every_n_steps, decr_every_n_nan_or_inf
         self._good, self._bad = 0, 0
         self._found: dict[int, bool] = {}
+        self._native = _NativeDivision()
 
     def scale(self, var: Tensor) -> Tensor:
         """Return the loss times the scale."""
@@ -74,12 +80,14 @@ class GradScaler:
             return
         if id(optimizer) in self._found:
             raise RuntimeError("unscale_() was called twice since the last update()")
-        finite = True
-        for p in optimizer._parameter_list:
-            if p.grad is None:
-                continue
-            p.grad = _divided(p.grad.detach(), self._scale)
-            finite = finite and bool(isfinite(p.grad).all())
+        finite = self._native.divided(optimizer, self._scale)
+        if finite is None:
+            finite = True
+            for p in optimizer._parameter_list:
+                if p.grad is None:
+                    continue
+                p.grad = _divided(p.grad.detach(), self._scale)
+                finite = finite and bool(isfinite(p.grad).all())
         self._found[id(optimizer)] = not finite
 
     def step(self, optimizer: Optimizer) -> None:
@@ -160,6 +168,63 @@ for _method in vars(GradScaler).values():
         _method.__dy2st_convert__ = True  # pyright: ignore[reportFunctionMemberAccess] (to_static converts it)
 
 AmpScaler = GradScaler
+
+
+class _NativeDivision:
+    """Divides the gradients of an optimizer by the scale, and looks at them, natively from the second time on."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[int, Any] = {}
+        """The gradients of an optimizer, by its id, as they were the last time."""
+
+    def divided(self, optimizer: Optimizer, scale: Any) -> bool | None:
+        """Divide; return whether all gradients are finite, or None where this is to be done one by one."""
+        if current().trace is not None:
+            return None
+        parameters = [p for p in optimizer._parameter_list if p._grad is not None]
+        arrays = [p._grad._payload for p in parameters]  # type: ignore[union-attr]
+        kinds = [(x.dtype, x.shape) for x in arrays]
+        known, self._kinds[id(optimizer)] = self._kinds.get(id(optimizer)), kinds
+        if known != kinds or not all(map(is_plain, arrays)):
+            return None
+        del arrays
+        parts = [parameters[at : at + MOST_AT_ONCE] for at in range(0, len(parameters), MOST_AT_ONCE)]
+        programs = [_division(part) for part in parts]
+        if None in programs:
+            return None
+        finite = [_run(program, part, float(scale)) for program, part in zip(programs, parts, strict=True)]
+        return all(finite)
+
+
+def _division(parameters: list[Tensor]) -> Updates | None:
+    """Return the Program that divides the gradients of some parameters and looks at them."""
+    grads: list[Tensor] = [p._grad for p in parameters]  # type: ignore[misc]
+
+    def write(trace: UpdateRecorder) -> list[Tensor]:
+        scale = trace.take_number("scale")
+        for g in grads:
+            trace.take_as(g)
+        finite = None
+        for g in grads:
+            new = _divided(g, scale)
+            inplace.write(g, new)
+            mine = isfinite(new).all()
+            finite = mine if finite is None else finite & mine
+        return [] if finite is None else [finite]
+
+    return recorded(("divide", *((g.dtype, tuple(g._payload.shape)) for g in grads)), write)
+
+
+def _run(program: Updates, parameters: list[Tensor], scale: float) -> bool:
+    """Run such a Program; gradients that somebody holds get new memory."""
+    own = all(inplace.own_gradient(p) is not None for p in parameters)
+    kind = DonatedInputs if own else list
+    made = program.run(kind([scale, *[p._grad._payload for p in parameters]]))  # type: ignore[union-attr]
+    assert made is not None  # the gradients are those of the Program
+    for p, new in zip(parameters, made[1:], strict=True):
+        if p._grad._payload is not new:  # type: ignore[union-attr]
+            p.grad = Tensor(new)
+    return bool(made[0])
 
 
 def _divided(gradient: Tensor, scale: Any) -> Tensor:

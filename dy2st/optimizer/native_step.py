@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dy2st.optimizer.optimizer import Optimizer
 
 Pairs = Sequence[tuple[Tensor, Tensor]]
-_MOST_AT_ONCE = 64
+MOST_AT_ONCE = 64
 """The most parameters of one Program."""
 _MOST_MADE = 256
 """How often an optimizer makes them anew at most."""
@@ -197,9 +197,9 @@ class NativeSteps:
         """Return the Programs of the updates; none where NumPy is to make them."""
         of_all, each = decided
         order = list(range(len(pairs)))
-        if len(order) > _MOST_AT_ONCE:
+        if len(order) > MOST_AT_ONCE:
             order.sort(key=lambda i: (each[i].kinds[0][1], each[i].kinds[0][0].name))
-        chunks = [order[at : at + _MOST_AT_ONCE] for at in range(0, len(order), _MOST_AT_ONCE)]
+        chunks = [order[at : at + MOST_AT_ONCE] for at in range(0, len(order), MOST_AT_ONCE)]
         parts = [self._part(of_all, [(i, each[i]) for i in chunk], pairs, group, len(chunks) > 1) for chunk in chunks]
         return [part for part in parts if part is not None] if None not in parts else []
 

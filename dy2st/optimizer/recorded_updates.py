@@ -54,9 +54,10 @@ class UpdateRecorder(Tracer):
         self._values[id(t)] = self.root.argument(TensorType(t.dtype, tuple(t._payload.shape)))
         self.log.keep(t)
 
-    def take_number(self, name: str) -> None:
-        """Have an attribute that is a number as the next argument."""
-        self._numbers[name] = Scalar(self.root.argument(FLOAT))
+    def take_number(self, name: str) -> Scalar:
+        """Return a number that is the next argument, and what an attribute of a clipping is."""
+        found = self._numbers[name] = Scalar(self.root.argument(FLOAT))
+        return found
 
     def read_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """Return what an attribute of a clipping is in each run."""
@@ -93,10 +94,13 @@ class Updates:
     runner: TieredProgram
     written: tuple[int, ...]
 
-    def run(self, inputs: DonatedInputs) -> list[Any] | None:
-        """Run; return the results, or None, before anything is done, for arrays of other kinds."""
+    def run(self, inputs: list[Any]) -> list[Any] | None:
+        """Run; return the results, or None, before anything is done, for arrays of other kinds.
+
+        Tensors whose arrays are not donated get new ones.
+        """
         direct = self.runner.direct
-        made = direct.call(*inputs, inputs.alone)
+        made = direct.call(*inputs, inputs.alone) if type(inputs) is DonatedInputs else direct.call(*inputs)
         if type(made) is list:
             return made
         if made is not False:
