@@ -189,8 +189,8 @@ class _NativeDivision:
             return None
         del arrays
         parts = [parameters[at : at + MOST_AT_ONCE] for at in range(0, len(parameters), MOST_AT_ONCE)]
-        programs = [_division(part) for part in parts]
-        if None in programs:
+        programs = [program for part in parts if (program := _division(part)) is not None]
+        if len(programs) < len(parts):
             return None
         finite = [_run(program, part, float(scale)) for program, part in zip(programs, parts, strict=True)]
         return all(finite)
