@@ -9,7 +9,7 @@ import dy2st as paddle
 from dy2st import nn
 from dy2st.ir.context import current
 from dy2st.records import replace
-from dy2st.runtime.autograd_engine import compiled_tape
+from dy2st.runtime.autograd_engine import compiled_tape, tape_segment
 from tests.runtime.backends.cpu.test_same_as_interpreter import compare
 
 F = paddle.nn.functional
@@ -268,3 +268,37 @@ def test_a_call_of_which_some_results_are_unused():
             for one, other in zip(want, found(which), strict=True):
                 assert other is None if one is None else np.allclose(other, one, rtol=1e-12)
     assert len(programs()) == 2
+
+
+def test_a_long_loop_is_cut_into_pieces_that_are_alike():
+    x, w = leaf([0.3, 0.2]), leaf([0.9, 0.8])
+
+    def found(steps):
+        x.clear_grad()
+        w.clear_grad()
+        y = x * 1.0
+        for _ in range(steps):
+            y = paddle.sin(y * w) + x
+        y.sum().backward()
+        return [x.grad.numpy(), w.grad.numpy()]
+
+    for steps in (400, 801):
+        for one, other in zip(walked(lambda: found(steps)), found(steps), strict=True):
+            np.testing.assert_allclose(other, one, rtol=1e-9)
+    assert 1 < len(programs()) < 9
+    assert all(len(made.pulled) <= tape_segment.FEW for made in programs())
+
+
+def test_a_long_tape_without_a_loop_is_walked():
+    x = leaf([0.3, 0.2])
+
+    def found():
+        x.clear_grad()
+        y, rng = x * 1.0, np.random.default_rng(0)
+        for _ in range(700):
+            y = (paddle.sin, paddle.tanh, paddle.cos, paddle.atan, F.sigmoid)[rng.integers(5)](y)
+        y.sum().backward()
+        return x.grad.numpy()
+
+    np.testing.assert_array_equal(walked(found), found())
+    assert not programs()

@@ -21,6 +21,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.types import Type, is_optional, tangent_type
 from dy2st.ops.control.optional import add_values
 from dy2st.runtime.autograd_engine.compiled_tape import advance
+from dy2st.runtime.autograd_engine.tape_segment import MOST
 from dy2st.runtime.backends.cpu.python_abi.kept_values import opened
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.native_ops import are_large
@@ -45,6 +46,9 @@ class Walk:
         """Cotangents that this walk alone has, by where they go: cotangents of parts are added to them in place."""
         self.ones: dict[int, Any] = {}
         """The cotangents that are ones because none were given, by identity."""
+        self.met: set[Any] = set()
+        """The kinds of segments that were met."""
+        self.most = MOST
 
     def gradients(
         self, outs: list[Tensor], ins: list[Tensor], seeds: list[Any], blocked: list[Tensor]

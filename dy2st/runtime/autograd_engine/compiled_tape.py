@@ -18,7 +18,7 @@ from dy2st import config
 from dy2st.errors import Dy2stError
 from dy2st.ir.context import current
 from dy2st.runtime.autograd_engine.tape_program import NotComposable, TapeProgram, held, tape_program
-from dy2st.runtime.autograd_engine.tape_segment import Extents, Segment
+from dy2st.runtime.autograd_engine.tape_segment import FEW, Extents, Segment
 from dy2st.runtime.eager.tape.node import Node
 
 if TYPE_CHECKING:
@@ -50,10 +50,13 @@ def advance(walk: Walk, stop: int) -> float:
     special: Collection[Node] = ()
     if walk.wanted or walk.blocked:
         special = {node for node, _ in walk.wanted} | {at[0] for at in walk.blocked if isinstance(at, tuple)}
-    segment = Segment(walk.pending, walk.ones, special, stop)
-    count = len(segment.nodes)
+    segment = Segment(walk.pending, walk.ones, special, stop, walk.most)
+    if segment.too_long and walk.most > FEW:
+        walk.most = FEW
+        segment = Segment(walk.pending, walk.ones, special, stop, FEW)
     if segment.too_long:
         return math.inf
+    count = len(segment.nodes)
     if count < 2:
         return max(count, 1)
     try:
@@ -61,7 +64,9 @@ def advance(walk: Walk, stop: int) -> float:
     except TypeError:  # an attribute that has no hash
         return count
     kind, values = found if found is not None else _noted(segment)
-    kind.walks += 1
+    if kind not in walk.met:
+        walk.met.add(kind)
+        kind.walks += 1
     if kind.is_left or kind.walks <= current().process.walks_of_tape:
         return count
     if kind.program is None:

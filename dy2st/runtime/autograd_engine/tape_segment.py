@@ -20,8 +20,11 @@ from dy2st.runtime.eager.tape.node import Edge, Node, ProgramCall
 from dy2st.runtime.eager.tape.op_derivative import Ghost, is_templated
 from dy2st.shapes import Extent, symbol
 
-MOST_NODES = 512
-"""Of a longer tape, as of a loop of hundreds of iterations, the Program would take too long to make."""
+MOST, FEW = 2048, 512
+"""About how many operations the Program of a segment may have, and one that is a piece of a loop: others would take too
+long to make."""
+_OF_AN_OP = 4
+"""About how many operations pull back through an op."""
 _NUMBERS = frozenset((bool, int, float))
 _PLAIN = _NUMBERS | {ndarray, Ghost}
 
@@ -32,10 +35,10 @@ class Segment:
     These are the `special` ones and those that `stop` and older ones are, too.
     """
 
-    __slots__ = ("entering", "key", "leaves", "nodes", "numbers", "order", "too_long")
+    __slots__ = ("count", "entering", "key", "leaves", "nodes", "numbers", "order", "starts", "too_long")
 
     def __init__(
-        self, pending: dict[Node, list[Any]], ones: Collection[int], special: Collection[Node] = (), stop: int = 0
+        self, pending: dict[Node, list[Any]], ones: Collection[int], special: Collection[Node], stop: int, most: int
     ):
         self.numbers: dict[Node, int] = {}
         """All nodes that were met, also those behind the segment, in the order in which they were."""
@@ -49,6 +52,10 @@ class Segment:
         heap = [(-node.number, node) for node in pending]
         if len(heap) > 1:
             heap.sort()
+        self.starts: list[int] = []
+        """Where the nodes begin in the key."""
+        self.count = 0
+        """About how many operations the Program would have."""
         key: list[Any] = []
         for _, node in heap:
             number = self.numbers[node] = len(self.numbers)
@@ -57,12 +64,31 @@ class Segment:
                     told = id(ct) in ones
                     self.entering.append((number, i, None if told else ct))
                     key += (number, i, getattr(ct, "dtype", None), getattr(ct, "shape", None), told)
-        while heap and len(self.nodes) < MOST_NODES:
+        while heap and self.count <= most:
             node = heap[0][1]
             if node.number <= stop or node in special or not self._add(node, heap, key):
                 break
-        self.too_long = bool(heap) and len(self.nodes) == MOST_NODES
+        self.too_long = self.count > most
+        if self.too_long and most == FEW:
+            self._end_with_iteration(key)
         self.key = tuple(key)
+
+    def _end_with_iteration(self, key: list[Any]) -> None:
+        """Keep whole iterations of the loop that a tape is of: the next piece of it will be of the same key."""
+        kinds = [key[start + 1] for start in self.starts]
+        count = len(kinds)
+        for period in range(1, count // 2 + 1):
+            if kinds[count - period :] == kinds[count - 2 * period : count - period]:
+                break
+        else:
+            return
+        first = count - 2 * period
+        while first and kinds[first - 1] == kinds[first - 1 + period]:
+            first -= 1
+        kept = first + (count - first) // period * period
+        if kept < count:
+            del key[self.starts[kept] :], self.nodes[kept:], self.order[kept:]
+        self.too_long = False
 
     def _add(self, node: Node, heap: list[tuple[int, Node]], key: list[Any]) -> bool:
         """Take the newest node, and what it is into the key; return False for one that only the walk can step over."""
@@ -74,21 +100,24 @@ class Segment:
             op, attributes, arrays = source
             key.append(op)
             key.append(tuple(attributes.items()) if attributes else ())
+            count = _OF_AN_OP
             described = all(map(_is_plain, arrays)) and (op.elementwise or _describe(node.results, key))
         elif source.__class__ is ProgramCall and source.xp is np and not source.packed:
             arrays, results = source.raw, node.results
             extents = [(arrays if of_raw else results)[i].shape[axis] for of_raw, i, axis in source.pullback.extents]
             key.append(source.pullback.number)
             key.append(tuple(extents))
-            arrays, described = (), True
+            arrays, described, count = (), True, source.pullback.count
         else:
-            described, arrays = False, ()
+            described, arrays, count = False, (), 0
         if not described:
             del key[length:]
             return False
         heapq.heappop(heap)
         self.nodes.append(node)
         self.order.append(self.numbers[node])
+        self.starts.append(length)
+        self.count += count
         self._edges(node.edges, arrays, heap, key)
         return True
 

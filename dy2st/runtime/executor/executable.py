@@ -189,6 +189,11 @@ class CompiledPullback:
         return tuple(i for i, v in arguments if v in residuals), tuple(i for i, v in results if v in residuals)
 
     @functools.cached_property
+    def count(self) -> int:
+        """How many operations the backward Program has, before it is optimised."""
+        return self.backward.program.count
+
+    @functools.cached_property
     def extents(self) -> tuple[tuple[bool, int, int], ...]:
         """Where the extents stand that tell all shapes of a run: of an argument or a result, which, and the axis."""
         found: dict[Extent, tuple[bool, int, int]] = {}
