@@ -45,7 +45,8 @@ def wrong_in_programs(monkeypatch: pytest.MonkeyPatch, name: str, change: Callab
     @functools.wraps(right)
     def eval(self: Any, *operands: Any, **attributes: Any) -> Any:
         made = right(self, *operands, **attributes)
-        return made if sys._getframe(1).f_code is dispatch._evaluate.__code__ else change(made)
+        eagerly = dispatch._evaluate.__code__, dispatch.quietly_run.__code__
+        return made if sys._getframe(1).f_code in eagerly else change(made)
 
     monkeypatch.setattr(kind, "eval", eval)
 

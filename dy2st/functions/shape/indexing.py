@@ -24,6 +24,7 @@ from dy2st.runtime.tracer.values.union import SymbolicList
 
 _INDEX, _INDEX_SET, _STACK, _SQUEEZE = op("index"), op("index_set"), op("stack"), op("squeeze")
 _INTS = (int, np.integer)
+_ONE_INT, _ONE_TENSOR = (("int", "?"),), (("tensor",),)
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -104,8 +105,11 @@ def parse(x: Tensor, key: Any) -> tuple[Spec, list[Any]]:
     if key.__class__ is int:
         if current().trace is None:
             _refuse_rank(x.ndim, 1)
-            return (("int", "?"),), [key]
+            return _ONE_INT, [key]
         key = (key,)
+    elif isinstance(key, Tensor) and key.dtype.is_integer:
+        _refuse_rank(x.ndim, 1)
+        return _ONE_TENSOR, [key]
     parts = [_prepared(part) for part in (key if isinstance(key, tuple) else (key,))]
     spec: list[tuple[Any, ...]] = []
     operands: list[Any] = []

@@ -38,6 +38,8 @@ def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     [[1, 2], [3, 4]]
     """
     x = tensor(x, "reshape")
+    if shape.__class__ in (list, tuple) and _is_settled(shape):
+        return apply(_RESHAPE, x, shape=tuple(shape))
     template, dims = split_shape(shape)
     if 0 in template and x.size != 0 if builtins.all(isinstance(e, int) for e in x.shape) else 0 in template:
         old = x.shape
@@ -49,6 +51,16 @@ def reshape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     if builtins.any(e is not None and e < -1 for e in template):
         raise ValueError(f"reshape: an extent cannot be negative but for one -1: {list(template)}")
     return apply(_RESHAPE, x, *dims, shape=template)
+
+
+def _is_settled(shape: Sequence[Any]) -> bool:
+    """Return whether all extents are Python ints that mean themselves, but for one -1."""
+    open_ones = 0
+    for e in shape:
+        if e.__class__ is not int or e == 0 or e < -1:
+            return False
+        open_ones += e == -1
+    return open_ones <= 1
 
 
 def filled(template: Sequence[Any], dims: Sequence[Any]) -> list[Any]:

@@ -30,6 +30,7 @@ Spec = tuple[Item, ...]
 Unknown = Extent | None
 
 
+@lru_cache(maxsize=1024)
 def is_basic(spec: Spec) -> bool:
     """Return whether the spec has ints, slices and new axes only, so that indexing gives a view."""
     return all(item[0] in ("int", "slice", "new") for item in spec)
@@ -61,8 +62,13 @@ def can_miss(shape: Shape, spec: Spec) -> bool:
     return False
 
 
+_ONE_INT, _ONE_TENSOR = (("int", "?"),), (("tensor",),)
+
+
 def key(spec: Spec, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Return the index that NumPy and CuPy take; its last item is an ellipsis, so that the result is an array."""
+    if spec == _ONE_INT or spec == _ONE_TENSOR:
+        return operands[0], ...
     return _key(spec, operands) if operands else _known_key(spec)
 
 

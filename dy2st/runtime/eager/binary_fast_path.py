@@ -1,4 +1,4 @@
-"""The short way of `x + y` in eager mode: two NumPy arrays of one dtype, or one of floats and a Python number.
+"""The short way of `x + y` in eager mode: two NumPy arrays of one dtype, or one and a Python number of its kind.
 
 It does what `dispatch.apply` does for such operands, without what it does for all others: no attributes, no views, no
 other devices, one result. A small addition takes a fraction of what the general way takes.
@@ -23,7 +23,8 @@ ELSEWHERE: Any = object()
 """Stands for no result: these operands go the general way."""
 _NUMBERS = (float, int)
 _LARGEST = 65504.0
-"""Larger numbers may overflow: they go the general way."""
+"""Larger numbers may overflow: they go the general way, as integers do beside those of few bits."""
+_WIDE = 4  # bytes
 
 
 def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
@@ -75,9 +76,12 @@ def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
 def _beside(t: Any, value: float) -> Any:
     """Return a Python number as a 0-D tensor of the dtype of `t`, a tensor of floats; None for others."""
     array: Any = t._payload if isinstance(t, Tensor) else None
-    if array.__class__ is not ndarray or array.dtype.kind != "f" or not -_LARGEST <= value <= _LARGEST:
+    if array.__class__ is not ndarray or not -_LARGEST <= value <= _LARGEST:
         return None
-    return Tensor(np.asarray(value, array.dtype))
+    dtype = array.dtype
+    if dtype.kind == "f" or (dtype.kind == "i" and dtype.itemsize >= _WIDE and value.__class__ is int):
+        return Tensor(np.asarray(value, dtype))
+    return None
 
 
 def _edge(t: Tensor) -> Edge:

@@ -32,24 +32,35 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
     if context.trace is not None:
         return context.trace.apply(op, operands, attributes)
     arrays: list[Any] = []
-    plain, needs = not attributes, False
+    here, bare, large, needs = False, not attributes, False, False
+    least = context.process.native_from
     for t in operands:
         if isinstance(t, Tensor):
             array = t._payload
             arrays.append(array)
-            if array.__class__ is not ndarray:
-                plain = False
+            if array.__class__ is ndarray:
+                here = True
+                if array.size >= least:
+                    large = True
+            else:
+                bare = False
             if not t.stop_gradient:
                 needs = True
         else:
             arrays.append(t)
-            plain = False
-    if op.defined_on is not EVERY_KIND:
+            bare = False
+    kinds = op.defined_on
+    if kinds is not EVERY_KIND and not (here and kinds.__class__ is str and _are_taken(arrays, kinds)):
         op.refuse_dtypes(_dtypes(arrays))
-    kernel = ufunc_of(op, len(arrays)) if plain else None
+    kernel = ufunc_of(op, len(arrays)) if bare and here else None
     made: Any
     try:
-        made = _evaluate(op, operands, arrays, attributes) if kernel is None else Tensor(quietly(kernel, *arrays))
+        if kernel is not None:
+            made = Tensor(quietly(kernel, *arrays))
+        elif here and not op.effect and not (op.native_in_eager and (large or op.random)) and _are_plain(arrays):
+            made = _made_of(quietly_run(op.eval, np, *arrays, **attributes), op, operands, arrays, attributes)
+        else:
+            made = _evaluate(op, operands, arrays, attributes)
     except TypeError as error:
         if str(error).startswith("ufunc "):  # NumPy has no such loop
             raise undefined(op.name, _dtypes(arrays)) from None
@@ -63,14 +74,35 @@ def _dtypes(arrays: list[Any]) -> list[DType | None]:
     return [of_array(a) if hasattr(a, "dtype") else None for a in arrays]
 
 
+def _are_taken(arrays: list[Any], kinds: Any) -> bool:
+    for a in arrays:
+        if a.__class__ is not ndarray or a.dtype.kind not in kinds:
+            return False
+    return True
+
+
+def _are_plain(arrays: list[Any]) -> bool:
+    for a in arrays:
+        if a.__class__ is not ndarray and a.__class__ is not int and a.__class__ is not float:
+            return False
+    return True
+
+
 def _evaluate(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any]) -> Any:
-    """Run `eval`; a result shares memory with an operand only where the op gives a view."""
+    """Run native code or `eval`, on arrays of any device."""
     xp = namespace_for(arrays)
     out = run_natively(op, arrays, attributes) if xp is np and op.native_in_eager else None
     if out is None:
         with np.errstate(all="ignore"):
             out = op.eval(xp, *arrays, **attributes)
-    if isinstance(out, tuple):
+    return _made_of(out, op, operands, arrays, attributes, xp)
+
+
+def _made_of(
+    out: Any, op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], xp: Any = np
+) -> Any:  # fmt: skip
+    """Return what `eval` gave as tensors; one shares memory with an operand only where the op gives a view."""
+    if out.__class__ is tuple:
         return tuple(Tensor(_owned(xp, o, arrays)) for o in out)
     if op.is_view and op.makes_view(**attributes):
         made = Tensor(out)
@@ -83,10 +115,13 @@ def _owned(xp: Any, out: Any, arrays: list[Any]) -> Any:
     """Return a result as an array that shares no memory with the operands."""
     if not isinstance(out, xp.ndarray):
         return xp.asarray(out)
-    if out.base is None and not any(out is a for a in arrays):
-        return out
-    shares = any(isinstance(a, xp.ndarray) and xp.may_share_memory(out, a) for a in arrays)
-    return out.copy() if shares else out
+    shares = out.base is not None
+    for a in arrays:
+        if a is out:
+            return out.copy()
+        if shares and isinstance(a, xp.ndarray) and xp.may_share_memory(out, a):
+            return out.copy()
+    return out
 
 
 def namespace_for(arrays: list[Any]) -> Any:
@@ -125,18 +160,35 @@ def ufunc_of(op: Op, arity: int) -> Any:
         return found
 
 
-def quietly(ufunc: Any, *arrays: Any) -> Any:
-    """Run a ufunc without NumPy's warnings; the result is an array also where it is 0-D."""
+def quietly_run(function: Any, *arguments: Any, **keywords: Any) -> Any:
+    """Run what neither sees nor changes the current context, without NumPy's warnings."""
     try:
         quiet = _QUIET.pop()
     except IndexError:
-        quiet = copy_context()
-        quiet.run(np.seterr, all="ignore")
+        quiet = _new_quiet()
+    try:
+        return quiet.run(function, *arguments, **keywords)
+    finally:
+        _QUIET.append(quiet)
+
+
+def quietly(ufunc: Any, *arrays: Any) -> Any:
+    """Run a ufunc likewise; the result is an array also where it is 0-D."""
+    try:
+        quiet = _QUIET.pop()
+    except IndexError:
+        quiet = _new_quiet()
     try:
         made = quiet.run(ufunc, *arrays)
     finally:
         _QUIET.append(quiet)
     return made if made.__class__ is ndarray else np.asarray(made)
+
+
+def _new_quiet() -> Context:
+    quiet = copy_context()
+    quiet.run(np.seterr, all="ignore")
+    return quiet
 
 
 def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], made: Any) -> None:
@@ -170,8 +222,11 @@ def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any],
 def note_view(op: Op, operands: Any, attributes: dict[str, Any], made: Tensor) -> None:
     """Note that a tensor was made as a view of the first operand, if it shares its memory."""
     base = operands[0]
-    if isinstance(made._payload, np.ndarray) and not np.may_share_memory(made._payload, base._payload):
-        return
+    array = made._payload
+    if isinstance(array, ndarray):
+        surely = array.base is base._payload and array.size
+        if not surely and not np.may_share_memory(array, base._payload):
+            return
     version = base._version
     if version is None:
         version = base._version = VersionCounter()
