@@ -67,7 +67,7 @@ _ONE_INT, _ONE_TENSOR = (("int", "?"),), (("tensor",),)
 
 def key(spec: Spec, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Return the index that NumPy and CuPy take; its last item is an ellipsis, so that the result is an array."""
-    if spec == _ONE_INT or spec == _ONE_TENSOR:
+    if spec in (_ONE_INT, _ONE_TENSOR):
         return operands[0], ...
     return _key(spec, operands) if operands else _known_key(spec)
 

@@ -123,9 +123,9 @@ def _product_type(x: TensorType, y: TensorType, transpose_x: bool, transpose_y: 
 
 
 def _product(xp: Any, x: Any, y: Any, transpose_x: bool, transpose_y: bool) -> Any:
-    if x.ndim == y.ndim == 2 and not transpose_x and not transpose_y and x.shape[1] == y.shape[0]:
-        if x.dtype.kind == "f" and x.dtype.itemsize >= 4:
-            return xp.matmul(x, y)
+    plain = x.ndim == y.ndim == 2 and not transpose_x and not transpose_y and x.shape[1] == y.shape[0]
+    if plain and x.dtype.kind == "f" and x.dtype.itemsize >= 4:
+        return xp.matmul(x, y)
     _checked(x.shape, y.shape, transpose_x, transpose_y)
     if any(p != q and p != 1 and q != 1 for p, q in zip(x.shape[-3::-1], y.shape[-3::-1], strict=False)):
         raise ValueError(f"matmul: the batch extents cannot be broadcast: {_listed(x.shape)} and {_listed(y.shape)}")
