@@ -302,3 +302,19 @@ def test_a_long_tape_without_a_loop_is_walked():
 
     np.testing.assert_array_equal(walked(found), found())
     assert not programs()
+
+
+def test_rows_of_a_large_tensor_are_added_in_place_by_the_walk(rng):
+    x = leaf(rng.normal(size=(2000, 8)))
+
+    def found():
+        x.clear_grad()
+        total = 0.0
+        for i in range(0, 2000, 100):
+            total = total + paddle.sin(x[i] * 2).sum()
+        (total + x[:1500].sum()).backward()
+        return x.grad.numpy()
+
+    np.testing.assert_allclose(found(), walked(found), rtol=1e-12)
+    assert programs()
+    assert all(len(made.pulled) < 9 for made in programs())  # between two rows

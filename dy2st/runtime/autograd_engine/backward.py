@@ -10,7 +10,7 @@ import numpy as np
 from dy2st.ir.context import current
 from dy2st.ir.opdef import lookup
 from dy2st.ops.core.base import Op
-from dy2st.runtime.autograd_engine.backward_pass import Walk, seed_of
+from dy2st.runtime.autograd_engine.backward_pass import Walk, ones_of, seed_of
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.inplace import own_gradient
@@ -34,8 +34,9 @@ def backward(
     _refuse_dump(dump_backward_graph_path)
     outputs = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     trace = current().trace
-    if any(out.stop_gradient if trace is None else trace.stops(out) for out in outputs):
-        raise RuntimeError("backward() of a tensor that needs no gradient (its stop_gradient is True)")
+    for out in outputs:
+        if out.stop_gradient if trace is None else trace.stops(out):
+            raise RuntimeError("backward() of a tensor that needs no gradient (its stop_gradient is True)")
     if trace is not None:
         trace.backward(outputs, _listed(grad_tensors, len(outputs)))
         if not retain_graph:
@@ -43,7 +44,10 @@ def backward(
         return
     walk = Walk(graph=False, keep=retain_graph)
     for out, seed in zip(outputs, _listed(grad_tensors, len(outputs)), strict=True):
-        walk.seed(out, _conjugate(seed_of(out, seed, graph=False)), are_ones=seed is None)
+        if seed is None:
+            walk.seed(out, ones_of(out), are_ones=True)
+        else:
+            walk.seed(out, _conjugate(seed_of(out, seed, graph=False)))
     walk.run()
     given: set[int] = set()
     for leaf, ct in walk.leaves.values():

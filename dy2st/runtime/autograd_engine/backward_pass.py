@@ -337,11 +337,16 @@ def _place_of_edge(edge: Edge) -> Any:
 def seed_of(out: Tensor, seed: Tensor | None, graph: bool) -> Any:
     """Return the cotangent to start from, ones where none is given: a Tensor for a walk that is recorded."""
     if seed is None:
-        array = out.array()
-        seed = Tensor(namespace_of(array).ones_like(array))
+        seed = Tensor(ones_of(out))
     elif list(seed.shape) != list(out.shape):
         raise ValueError(f"the cotangent has shape {seed.shape}, the tensor {out.shape}")
     return seed if graph else seed.array()
+
+
+def ones_of(out: Tensor) -> Any:
+    """Return an array of ones like a tensor."""
+    array = out.array()
+    return np.ones(array.shape, array.dtype) if array.__class__ is np.ndarray else namespace_of(array).ones_like(array)
 
 
 def _freed(node: Node) -> AutodiffError:

@@ -8,6 +8,7 @@ equal, or 1, in the same places (`Extents`).
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from dy2st.shapes import Extent, symbol
 MOST, FEW = 2048, 512
 """About how many operations the Program of a segment may have, and one that is a piece of a loop: others would take too
 long to make."""
+_SMALL, _PARTS = 4096, 8
+"""Elements of a tensor of which any part may be read in a Program; the parts of a larger one that are large."""
 _OF_AN_OP = 4
 """About how many operations pull back through an op."""
 _NUMBERS = frozenset((bool, int, float))
@@ -101,7 +104,9 @@ class Segment:
             key.append(op)
             key.append(tuple(attributes.items()) if attributes else ())
             count = _OF_AN_OP
-            described = all(map(_is_plain, arrays)) and (op.elementwise or _describe(node.results, key))
+            described = all(map(_is_plain, arrays))
+            if not op.elementwise:
+                described = described and _describe(node.results, key) and not _reads_little(op, node)
         elif source.__class__ is ProgramCall and source.xp is np and not source.packed:
             arrays, results = source.raw, node.results
             extents = [(arrays if of_raw else results)[i].shape[axis] for of_raw, i, axis in source.pullback.extents]
@@ -169,6 +174,17 @@ def _describe(results: Sequence[Any], key: list[Any]) -> bool:
         key.append(x.dtype)
         key.append(x.shape)
     return True
+
+
+def _reads_little(op: OpDef, node: Node) -> bool:
+    """Return whether a node reads a small part of a large tensor.
+
+    The walk adds its cotangent in place (`Walk.add_part`); in a Program each of many would be a whole tensor.
+    """
+    if not hasattr(op, "adds"):
+        return False
+    whole = math.prod(node.source[2][0].shape)
+    return whole > _SMALL and math.prod(node.results[0].shape) * _PARTS < whole
 
 
 def _is_changed(node: Node) -> bool:
