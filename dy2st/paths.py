@@ -12,6 +12,7 @@ from typing import Any
 ROOT = __name__.partition(".")[0]
 # What follows "=" is looked up in, "." being the package itself; "a.{b c}" stands for a.b and a.c.
 _TABLE = """
+_C_ops = operators
 autograd.backward_mode = autograd
 base = framework fluid static .
 base.{data_feeder framework layer_helper layer_helper_base log_helper wrapped_decorator} = framework static .

@@ -30,9 +30,9 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "functions",
         "nn regularizer linalg tensor fft signal distribution",
         "optimizer",
-        "static incubate amp array_api io metric autograd device utils",
+        "static geometric text incubate amp array_api io metric autograd device utils",
         "jit distributed vision hapi callbacks",
-        "fluid export viz framework version",
+        "fluid export viz framework version inference operators",
         "<face> cli __main__",  # <face> is dy2st/__init__.py
     )
 )
