@@ -5,6 +5,7 @@ An edge goes from node `src_index[i]` to node `dst_index[i]`; what arrives nowhe
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from dy2st.dtypes import int64
@@ -17,8 +18,6 @@ from dy2st.missing import missing_in
 from dy2st.runtime.eager.tensor import Tensor
 
 __getattr__ = missing_in(__name__)
-
-_SEND = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "div": lambda x, y: x / y}
 
 
 def _combined(values: Tensor, index: Tensor, count: Any, pool: str) -> Tensor:
@@ -101,9 +100,10 @@ def send_uv(x: Any, y: Any, src_index: Any, dst_index: Any, message_op: str = "a
 
 
 def _message(name: str) -> Any:
-    if name not in _SEND:
+    known = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
+    if name not in known:
         raise ValueError(f"message_op is add, sub, mul or div, not {name!r}")
-    return _SEND[name]
+    return known[name]
 
 
 def _nodes(out_size: Any, x: Tensor) -> Any:
