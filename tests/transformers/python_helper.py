@@ -219,6 +219,9 @@ class PythonHelper:
     def gathered(self, kind, items):
         return tuple(items) if kind == "tuple" else set(items)
 
+    def keyed(self, pairs):
+        return dict(pairs)
+
     def unpack(self, value, before, after=None):
         return value
 

@@ -233,6 +233,16 @@ class Helper:
             refuse_spliced(items)
         return tuple(items) if kind == "tuple" else set(items)
 
+    def keyed(self, pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+        trace = current().trace
+        if trace is None or not any(isinstance(key, Variant) for key, _ in pairs):
+            return dict(pairs)
+        made: dict[Any, Any] = {}
+        trace.store(made, {})
+        for key, item in pairs:
+            items.set_item(trace, made, key, item)
+        return made
+
     def slice_(self, start: Any, stop: Any, step: Any) -> slice:
         trace = current().trace
         return slice(start, stop, step) if trace is None else items.slice_(trace, start, stop, step)

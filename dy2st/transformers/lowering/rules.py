@@ -28,6 +28,7 @@ EXPRESSIONS: dict[str, Rule] = {
     "BoolOp": boolean_ops.lower_bool_op,
     "Call": calls.lower_call,
     "Compare": boolean_ops.lower_compare,
+    "Dict": stars.lower_dict,
     "DictComp": functions.lower_comprehension,
     "ExceptHandler": functions.lower_handler,
     "GeneratorExp": functions.lower_comprehension,

@@ -50,7 +50,7 @@ class Variant:
         return f"Variant({self._value.type})"
 
     def __hash__(self) -> int:
-        return id(self)
+        raise self._needed("its hash was needed (a key, or an item of a set)")
 
     def __eq__(self, other: object) -> Any:
         return _each(self, lambda x: x == other)
