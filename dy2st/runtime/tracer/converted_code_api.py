@@ -14,7 +14,7 @@ from dy2st.runtime.eager.side_effect_check import refusal, refuse_outside
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.access import attributes, boolean_ops, items, operators
 from dy2st.runtime.tracer.builtins import container_methods, match_statement
-from dy2st.runtime.tracer.builtins.calls import callable_for
+from dy2st.runtime.tracer.builtins.calls import callable_for, convertible
 from dy2st.runtime.tracer.builtins.string_formatting import format_, join, percent
 from dy2st.runtime.tracer.builtins.unpacking import unpack
 from dy2st.runtime.tracer.builtins.with_statement import context_manager, with_
@@ -173,6 +173,10 @@ class Helper:
     def call(self, f: Any) -> Callable[..., Any]:
         trace = current().trace
         return f if trace is None else callable_for(trace, f)
+
+    def decorator(self, f: Any) -> Any:
+        users = convertible(f) or convertible(getattr(type(f), "__call__", None))
+        return self.call(f) if users else f
 
     def method(self, obj: Any, name: str) -> Callable[..., Any]:
         trace = current().trace

@@ -27,10 +27,15 @@ from dy2st.transformers.lowering.rewriter import Rewriter
 
 def lower_function(rw: Rewriter, node: Any) -> list[Any]:
     """Lower a `def`."""
-    node.decorator_list = [rw.expr(decorator) for decorator in node.decorator_list]
+    node.decorator_list = _decorators(rw, node)
     _defaults(rw, node)
     lower_body(rw, node)
     return [node]
+
+
+def _decorators(rw: Rewriter, node: Any) -> list[Any]:
+    """Lower the decorators of a function or class: what is the user's is called in its converted form."""
+    return [rw.make(one, "DY.decorator(MADE)", MADE=rw.expr(one)) for one in node.decorator_list]
 
 
 def lower_body(rw: Rewriter, node: Any) -> None:
@@ -77,7 +82,7 @@ def lower_comprehension(rw: Rewriter, node: Any) -> Any:
 
 def lower_class(rw: Rewriter, node: Any) -> list[Any]:
     """Lower the methods of a class; that it was made here is noted before any decorator of its own sees it."""
-    node.decorator_list = [*map(rw.expr, node.decorator_list), rw.make(node, "DY.made_class")]
+    node.decorator_list = [*_decorators(rw, node), rw.make(node, "DY.made_class")]
     node.bases = [rw.expr(base) for base in node.bases]
     for word in node.keywords:
         word.value = rw.expr(word.value)
