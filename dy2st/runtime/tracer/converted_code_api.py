@@ -239,7 +239,7 @@ class Helper:
 
     def keyed(self, pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
         trace = current().trace
-        if trace is None or not any(isinstance(key, Variant) for key, _ in pairs):
+        if trace is None or Variant not in {type(key) for key, _ in pairs}:
             return dict(pairs)
         made: dict[Any, Any] = {}
         trace.store(made, {})
