@@ -226,7 +226,7 @@ def in_(trace: Trace, a: Any, container: Any, negate: bool) -> Any:
         equal = SymbolicIterable(items.length, lambda i: compare_one(trace, items.get(i), "==", a), True)
         found = trace.callable(any)(equal)
     elif isinstance(content, (list, tuple)) and (
-        _meets_symbols(trace, a) or any(_meets_symbols(trace, i) for i in content)
+        meets_symbols(trace, a) or any(meets_symbols(trace, i) for i in content)
     ):
         found = False
         for item in content:
@@ -248,6 +248,6 @@ def in_(trace: Trace, a: Any, container: Any, negate: bool) -> Any:
     return not_(trace, found) if negate else found
 
 
-def _meets_symbols(trace: Trace, x: Any) -> bool:
+def meets_symbols(trace: Trace, x: Any) -> bool:
     """Return whether only converted code compares `x`: a value of the run, or an object that the user compares."""
     return trace.is_symbolic(x) or (is_plain_object(x) and users_dunder(type(x), "__eq__") is not None)

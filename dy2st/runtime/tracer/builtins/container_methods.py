@@ -13,11 +13,12 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.access.attributes import attr
+from dy2st.runtime.tracer.access.boolean_ops import compare_one, meets_symbols
 from dy2st.runtime.tracer.access.items import del_item_of_kind, item_of_kind, set_item_of_kind
 from dy2st.runtime.tracer.access.symbolic_keys import is_open, lacks, with_key
 from dy2st.runtime.tracer.access.symbolic_list import LIST_METHODS, as_symbolic, joined_items
 from dy2st.runtime.tracer.access.symbolic_list_writes import change
-from dy2st.runtime.tracer.control_flow.conditional import switch
+from dy2st.runtime.tracer.control_flow.conditional import if_exp, switch
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Spliced, refuse_spliced
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
@@ -37,6 +38,7 @@ from dy2st.runtime.tracer.values.container_classes import (
 )
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
+from dy2st.runtime.tracer.values.symbolic_string import fstring
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
@@ -167,6 +169,8 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
         return _with_open_key(trace, obj, name, again, *args)
     if args and isinstance(args[0], PushIterator) and name in ("extend", "update"):
         args = (trace.callable(list)(args[0]), *args[1:])
+    if _is_searched(trace, trace.content(obj), name, args):
+        return _search(trace, obj, trace.content(obj), name, *args)
     if name == "sort":
         trace.changes[id(obj)] += 1
         trace.store(obj, trace.content(trace.callable(sorted)(obj, *args, **keywords)))
@@ -197,6 +201,48 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
     result = _compared(trace, content, name, *given, **keywords)
     trace.store(obj, content)
     return result
+
+
+def _is_searched(trace: Trace, content: Any, name: str, args: tuple[Any, ...]) -> bool:
+    """Return whether a list is searched for what only the run compares."""
+    if name not in ("index", "count", "remove") or len(args) != 1 or not isinstance(content, (list, tuple)):
+        return False
+    return any(meets_symbols(trace, x) for x in (*args, *content))
+
+
+def _search(trace: Trace, obj: Any, content: Any, name: str, wanted: Any) -> Any:
+    """Return what `index`, `count` or `remove` of a list gives, item by item."""
+
+    def after(place: int) -> Any:
+        if place == len(content):
+            raise _missing(trace, type(content), name, wanted)
+        same = content[place] is wanted or compare_one(trace, content[place], "==", wanted)
+        if trace.is_symbolic(same):
+            return if_exp(trace, same, lambda: found(place), lambda: after(place + 1))
+        return found(place) if same else after(place + 1)
+
+    def found(place: int) -> Any:
+        if name == "index":
+            return place
+        trace.store(obj, [*content[:place], *content[place + 1 :]])
+        return None
+
+    def one(item: Any) -> Any:
+        same = item is wanted or compare_one(trace, item, "==", wanted)
+        return if_exp(trace, same, lambda: 1, lambda: 0) if trace.is_symbolic(same) else int(bool(same))
+
+    return sum(map(one, content)) if name == "count" else after(0)
+
+
+def _missing(trace: Trace, kind: type, name: str, wanted: Any) -> ValueError:
+    """Return what Python raises where a list or tuple has no such item."""
+    asked = object()
+    try:
+        getattr(kind(), name)(asked)
+    except ValueError as error:
+        before, named, behind = str(error).partition(repr(asked))
+        return ValueError(fstring(trace, before, (wanted, "r", None), behind) if named else str(error))
+    raise AssertionError
 
 
 def _copy_of_users_class(trace: Trace, obj: Any) -> Any:
