@@ -175,7 +175,7 @@ class Helper:
         return f if trace is None else callable_for(trace, f)
 
     def decorator(self, f: Any) -> Any:
-        users = convertible(f) or convertible(getattr(type(f), "__call__", None))
+        users = convertible(f) or (callable(f) and convertible(type(f).__call__))
         return self.call(f) if users else f
 
     def method(self, obj: Any, name: str) -> Callable[..., Any]:
