@@ -204,6 +204,14 @@ def test_what_is_seen_twice_is_no_program_by_default(monkeypatch, rng):
         assert len(programs_of(F.mse_loss)) == before + programs
 
 
+def test_what_is_inside_of_a_composite_does_not_count(monkeypatch, rng):
+    monkeypatch.setattr(current().process, "programs_from", 2)
+    lstm, before = nn.LSTM(3, 9), list(nn.LSTMCell.forward.__dy2st_kinds__._found)
+    for _ in range(4):
+        lstm(of(rng, 2, 5, 3))
+    assert list(nn.LSTMCell.forward.__dy2st_kinds__._found) == before
+
+
 def test_layers_with_the_same_settings_share_a_program(rng):
     cells = [nn.GRUCell(3, 7), nn.GRUCell(3, 7), nn.GRUCell(3, 7)]
     before = len(programs_of(nn.GRUCell.forward))

@@ -18,9 +18,11 @@ from numpy import ndarray
 
 from dy2st import config
 from dy2st.dtypes import DType
-from dy2st.ir.context import current
+from dy2st.ir.context import current, replaced
 from dy2st.naming import is_plain_module
+from dy2st.records import replace
 from dy2st.runtime.eager.parameter import Parameter
+from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.eager.version_counter import BY_PROGRAM
 
@@ -52,7 +54,9 @@ class Kinds:
                 self._found.clear()
             if found < process.programs_from:
                 self._found[kind] = found + 1
-                return function(*args, **keywords)
+                default_generator()  # the process that is replaced for a moment must have it
+                with replaced(process=replace(process, to_static_enabled=False)):  # what is inside becomes part of it
+                    return function(*args, **keywords)
             made = process.library_program(make(*args, **keywords)) if tensors else None
             found = self._found[kind] = made
         if found is None:
