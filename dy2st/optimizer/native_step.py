@@ -64,6 +64,8 @@ class _Part:
     """The parameters and their states."""
     states: list[Tensor]
     """Those of the states that the Program writes."""
+    kinds: list[tuple[Tensor, Any, tuple[int, ...]]]
+    """The parameters with the dtypes and shapes that the Program takes."""
 
     def inputs(self, rate: float, clip: ClipGradBase | None, pairs: Pairs) -> DonatedInputs:
         """Return what the Program of the updates takes now, but what `norms` give."""
@@ -71,14 +73,6 @@ class _Part:
         bounds = [float(getattr(clip, name)) for name in _bounds(clip)]
         grads = [pairs[i][1]._payload for i in self.numbers]
         return DonatedInputs([*rates, *bounds, *grads, *[t._payload for t in self.tensors]])
-
-    def added_norms(self, total: Any, pairs: Pairs) -> Any:
-        """Return `total` and the squares of the gradients; every Program that is asked for them takes these."""
-        if self.norms is None:
-            return total
-        made = self.norms.run(DonatedInputs([total, *[pairs[i][1]._payload for i in self.numbers]]))
-        assert made is not None  # the gradients fit
-        return made[0]
 
     def write(self, made: list[Any]) -> None:
         """Give tensors their next values; what stands in the memory of the value before is written already."""
@@ -117,8 +111,8 @@ class NativeSteps:
     def __reduce__(self) -> Any:
         return NativeSteps, (self._optimizer,)
 
-    def run(self, pairs: Pairs, group: dict[str, Any]) -> bool:
-        """Update parameters by their gradients; return False, before anything is done, where NumPy is to do it."""
+    def run(self, pairs: Pairs, group: dict[str, Any]) -> Pairs:
+        """Update parameters by their gradients; return the pairs that are left for NumPy."""
         key = tuple([id(p) for p, _ in pairs])
         try:
             kept = self._kept[key]
@@ -126,36 +120,52 @@ class NativeSteps:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = None
-            return False
-        if (
-            kept is None
-            or kept.changes != changes.count
-            or (kept.asked is not None and self._asked(pairs) != kept.asked)
-        ):
+            return pairs
+        if kept is None or kept.changes != changes.count or not self._says_the_same(kept, pairs):
+            if not all(is_plain(g._payload) for _, g in pairs):
+                return pairs
             kept = self._kept[key] = self._renewed(kept, pairs, group)
         if not kept.parts or any(not vars(p).keys().isdisjoint(_SETTINGS) for p in kept.unlike):
-            return False
-        return self._run(kept.parts, pairs, group.get("grad_clip", self._optimizer._grad_clip))
+            return pairs
+        left = self._run(kept.parts, pairs, group.get("grad_clip", self._optimizer._grad_clip))
+        if left:
+            self._kept[key] = None
+        return left
 
-    def _asked(self, pairs: Pairs) -> list[Any]:
-        return [self._optimizer.asked(p) for p, _ in pairs]
+    def _says_the_same(self, kept: _Kept, pairs: Pairs) -> bool:
+        """Return whether functions of the user's say what they said before."""
+        return kept.asked is None or [self._optimizer.asked(p) for p, _ in pairs] == kept.asked
 
-    def _run(self, parts: list[_Part], pairs: Pairs, clip: ClipGradBase | None) -> bool:
+    def _run(self, parts: list[_Part], pairs: Pairs, clip: ClipGradBase | None) -> Pairs:
         rate, total = self._optimizer.get_lr(), np.zeros(())
-        if len(parts) > 1:
-            if not all(part.updates.fits(part.inputs(rate, clip, pairs)) for part in parts):
-                return False
-            for part in parts:
-                total = part.added_norms(total, pairs)
+        if any(part.norms is not None for part in parts):
+            total = self._squares(parts, pairs)
+            if total is None:
+                return pairs
+        left: list[tuple[Tensor, Tensor]] = []
         for part in parts:
             inputs = part.inputs(rate, clip, pairs)
             if part.norms is not None:
                 inputs.append(total)
             made = part.updates.run(inputs)
             if made is None:
-                return False
-            part.write(made)
-        return True
+                left += [pairs[i] for i in part.numbers]
+            else:
+                part.write(made)
+        return left
+
+    def _squares(self, parts: list[_Part], pairs: Pairs) -> Any:
+        """Return the sum of the squares of all gradients that are clipped; None where arrays are of other kinds."""
+        total: Any = np.zeros(())
+        for part in parts:
+            if not all(t._payload.shape == s and t._payload.dtype == d for t, d, s in part.kinds):
+                return None
+            if part.norms is not None:
+                made = part.norms.run(DonatedInputs([total, *[pairs[i][1]._payload for i in part.numbers]]))
+                if made is None:
+                    return None
+                (total,) = made
+        return total
 
     def _renewed(self, kept: _Kept | None, pairs: Pairs, group: dict[str, Any]) -> _Kept:
         """Return what updates parameters as things are now."""
@@ -183,8 +193,7 @@ class NativeSteps:
         found: list[_Decided] = []
         for p, g in pairs:
             decides, decay = optimizer.decides(p, options, group), optimizer.decay_of(p, group)
-            states = optimizer.state_of(p, options).values()
-            if decides is None or not all(is_plain(t._payload) for t in (p, g, *states)):
+            if decides is None or not is_plain(p._payload) or not self._has_usual_states(p, options):
                 return None
             if decay is not None:
                 changes.noted.add(decay)
@@ -193,13 +202,29 @@ class NativeSteps:
             found.append(_Decided(kinds, taken, factor_of(p, group), decides))
         return (type(optimizer), optimizer._multi_precision, type(clip)), found
 
+    def _has_usual_states(self, p: Tensor, options: dict[str, Any]) -> bool:
+        """Return whether the states of a parameter are as new ones: those of one that has another dtype now are not."""
+        optimizer = self._optimizer
+        states, slots = optimizer.state_of(p, options), optimizer.slots(options)
+        master, shape = states.get("fp32_master"), p._payload.shape
+        dtype = (p if master is None else master)._payload.dtype
+        for name, t in states.items():
+            slot, x = slots.get(name), t._payload
+            scalar, extent = (False, None) if slot is None else (slot.scalar, slot.extent)
+            usual = () if scalar else shape if extent is None else (extent, *shape)
+            if not is_plain(x) or x.shape != usual or x.dtype != (np.float64 if scalar else dtype):
+                return False
+        return True
+
     def _parts(self, decided: tuple[Any, list[_Decided]], pairs: Pairs, group: dict[str, Any]) -> list[_Part]:
         """Return the Programs of the updates; none where NumPy is to make them."""
         of_all, each = decided
         order = list(range(len(pairs)))
-        if len(order) > MOST_AT_ONCE:
+        size = MOST_AT_ONCE
+        if len(order) > size:  # fewer are made sooner, and it is likelier that two Programs are one
             order.sort(key=lambda i: (each[i].kinds[0][1], each[i].kinds[0][0].name))
-        chunks = [order[at : at + MOST_AT_ONCE] for at in range(0, len(order), MOST_AT_ONCE)]
+            size //= 2
+        chunks = [order[at : at + size] for at in range(0, len(order), size)]
         parts = [self._part(of_all, [(i, each[i]) for i in chunk], pairs, group, len(chunks) > 1) for chunk in chunks]
         return [part for part in parts if part is not None] if None not in parts else []
 
@@ -244,7 +269,8 @@ class NativeSteps:
         if made is None or (summed is None and apart and taken):
             return None
         states = [tensors[i] for i in made.written[len(parameters) :]]
-        return _Part(made, summed, numbers, factors, parameters, tensors, states)
+        kinds = [(p, p._payload.dtype, p._payload.shape) for p in parameters]
+        return _Part(made, summed, numbers, factors, parameters, tensors, states, kinds)
 
 
 @record(frozen=True)

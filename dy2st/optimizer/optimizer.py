@@ -26,7 +26,7 @@ from dy2st.optimizer import state as saving
 from dy2st.optimizer.alike import Alike
 from dy2st.optimizer.groups import factor_of, group_of, groups_of, regularizer_of
 from dy2st.optimizer.lr import LRScheduler
-from dy2st.optimizer.native_step import NativeSteps
+from dy2st.optimizer.native_step import NativeSteps, Pairs
 from dy2st.records import record
 from dy2st.regularizer import WeightDecayRegularizer
 from dy2st.runtime.backends.cpu.python_abi import prefault
@@ -201,14 +201,13 @@ class Optimizer(Settable):
             self._update_all([(p, g) for p, g in params_grads if g is not None and of.get(id(p), rest) is group], group)
         return []
 
-    def _update_all(self, pairs: list[tuple[Tensor, Tensor]], group: dict[str, Any]) -> None:
+    def _update_all(self, pairs: Pairs, group: dict[str, Any]) -> None:
         clip = group.get("grad_clip", self._grad_clip)
         if current().trace is not None:
             with replaced(grad=False):
                 self._record_all(pairs, group, clip)
             return
-        if not pairs or self._native.run(pairs, group):
-            return
+        pairs = self._native.run(pairs, group) if pairs else pairs
         grads = [g.array("a gradient") for _, g in pairs]
         with np.errstate(all="ignore"):
             if clip is not None:
@@ -219,7 +218,7 @@ class Optimizer(Settable):
             for (p, _), g in zip(pairs, grads, strict=True):
                 self.update(p, g, group)
 
-    def _record_all(self, pairs: list[tuple[Tensor, Any]], group: dict[str, Any], clip: ClipGradBase | None) -> None:
+    def _record_all(self, pairs: Pairs, group: dict[str, Any], clip: ClipGradBase | None) -> None:
         """Append the updates to a Program; one whose gradient may not be there stands under `cond`."""
         trace = current().trace
         self._written_rate()  # before state is made from it

@@ -26,6 +26,7 @@ from dy2st.records import record
 from dy2st.runtime.backends.donation import DonatedInputs
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.executor.executable import Compiled
+from dy2st.runtime.executor.select import may_be_native
 from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.tracer.tracer import Tracer
 from dy2st.runtime.tracer.values.sentinels import MISSING
@@ -34,7 +35,7 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 _MOST_MADE = 256
 """The most Programs that are kept."""
 _FLOATS = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
-_programs: dict[Hashable, Updates | None] = {}
+_programs: dict[Hashable, Updates] = {}
 
 
 class UpdateRecorder(Tracer):
@@ -70,7 +71,7 @@ class UpdateRecorder(Tracer):
     def stops(self, t: Tensor) -> bool:
         return True  # there are no gradients here
 
-    def recorded(self, results: Sequence[Tensor]) -> Updates | None:
+    def recorded(self, results: Sequence[Tensor]) -> Updates:
         """Return what was recorded, with the next values of tensors from outside behind the results."""
         block = self.root.block
         numbers = {value: i for i, value in enumerate(block.arguments)}
@@ -81,8 +82,7 @@ class UpdateRecorder(Tracer):
         program = Program({"main": block})
         program.renewed = tuple((len(results) + at, numbers[values[i]]) for at, (i, _) in enumerate(found))
         runner = Compiled(program, whole=True).runner(np)
-        if not isinstance(runner, TieredProgram):
-            return None
+        assert isinstance(runner, TieredProgram)
         runner.count_run()
         return Updates(runner, tuple(i for i, _ in found))
 
@@ -125,6 +125,8 @@ def is_plain(x: Any) -> bool:
 
 def recorded(key: Hashable, write: Callable[[UpdateRecorder], Sequence[Tensor]]) -> Updates | None:
     """Return the Program under a key, or what `write` records; None where NumPy is to run it."""
+    if not may_be_native():
+        return None
     key = config.backend(), config.is_strict(), key
     try:
         return _programs[key]

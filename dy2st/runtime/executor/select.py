@@ -60,10 +60,15 @@ def _begin() -> None:
 
 def ready(program: Program, xp: Any, *, strict: bool = False) -> Runnable:
     """Make a Program ready to run on `xp` (NumPy or CuPy); strict code is native from the first run on."""
-    chosen, strict = config.backend(), strict or config.is_strict()
-    if xp is not np or chosen == "interpreter" or not has_llvm():
+    strict = strict or config.is_strict()
+    if xp is not np or not may_be_native():
         return compile_plan(program, xp)
-    return TieredProgram(program, always=strict or chosen == "native", strict=strict)
+    return TieredProgram(program, always=strict or config.backend() == "native", strict=strict)
+
+
+def may_be_native() -> bool:
+    """Return whether Programs become native code here."""
+    return config.backend() != "interpreter" and has_llvm()
 
 
 config.backend()  # an unknown name is told at import
