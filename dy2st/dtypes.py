@@ -108,7 +108,7 @@ def dtype(spec: Any) -> DType:
         name = spec.removeprefix("paddle.")
         found = _BY_NAME.get(_ALIASES.get(name, name))
     elif spec in (bool, int, float, complex):
-        found = {bool: bool_, int: int64, float: float32, complex: complex64}[spec]
+        found = {bool: bool_, int: int64, float: float64, complex: complex128}[spec]
     elif isinstance(spec, type) and issubclass(spec, np.generic):
         found = _BY_NUMPY.get(np.dtype(spec))
     if found is None:

@@ -94,7 +94,7 @@ def test_a_dtype_is_its_name_and_numpy_s_dtype(name):
 
 @pytest.mark.parametrize(("spec", "name"), [
     ("float", "float32"), ("double", "float64"), ("half", "float16"), ("int", "int64"), ("long", "int64"),
-    (bool, "bool"), (int, "int64"), (float, "float32"), (complex, "complex64"), (np.float64, "float64"),
+    (bool, "bool"), (int, "int64"), (float, "float64"), (complex, "complex128"), (np.float64, "float64"),
 ])  # fmt: skip
 def test_a_dtype_has_other_names(spec, name):
     assert dtype(spec).name == name
@@ -105,3 +105,12 @@ def test_an_unknown_dtype_is_refused():
         dtype("float99")
     with pytest.raises(TypeError, match="arrays of dtype object cannot become tensors; cast to one of bool, uint8"):
         of_array(np.array([None]))
+
+
+def test_numbers_of_python_are_wide_as_dtypes_and_lists_take_the_default():
+    assert paddle.ones([1]).astype(float).dtype is paddle.float64
+    assert paddle.zeros([1], dtype=complex).dtype is paddle.complex128
+    assert paddle.to_tensor([np.float64(1.5)]).dtype is paddle.float32
+    assert paddle.to_tensor([np.array([1.5]), np.array([2.5])]).dtype is paddle.float32
+    assert paddle.to_tensor(np.array([1.5])).dtype is paddle.float64
+    assert paddle.to_tensor([np.int32(1)]).dtype is paddle.int32

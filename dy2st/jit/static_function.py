@@ -232,14 +232,38 @@ class StaticFunction(ProgramOfCall):
         values = bind_specs(self._signature, declared)
         made = flatten({n: sample_of(x) for n, x in values.items()}, self._open.arguments)
         made.fixed = None
-        specs = {n: x for n, x in values.items() if isinstance(x, InputSpec)}
+        with self._lock:
+            return self._traced_for(made, {n: x for n, x in values.items() if isinstance(x, InputSpec)})
+
+    def _traced_for(self, made: FlatCall, specs: dict[str, InputSpec]) -> ConcreteProgram:
         context = current()
         key = (made.key, context.grad, modes_of(context))
+        program = self._cache.find(key, made.leaves) or self._trace(key, made, {**self._specs(), **specs})[0]
+        assert program is not None  # what cannot be one was refused
+        self._last = program
+        return program
+
+    def get_concrete_program(self, *args: Any, **keywords: Any) -> tuple[ConcreteProgram, ConcreteProgram]:
+        """Return the Program of a call with these arguments, traced where there was none; it is also what runs it."""
+        values = bind(self._signature, args, keywords)
+        made = flatten({n: sample_of(x) for n, x in values.items()}, self._open.arguments)
+        specs = {n: x for n, x in values.items() if isinstance(x, InputSpec)}
         with self._lock:
-            program = self._cache.find(key, made.leaves) or self._trace(key, made, {**self._specs(), **specs})[0]
-            assert program is not None  # what cannot be one was refused
-            self._last = program
-            return program
+            program = self._traced_for(made, specs)
+        return program, program
+
+    def train(self) -> None:
+        """Say that a function trains; RuntimeError for a method of a layer that does not."""
+        self._refuse_mode(True, "train")
+
+    def eval(self) -> None:
+        """Say that a function does not train; RuntimeError for a method of a layer that does."""
+        self._refuse_mode(False, "eval")
+
+    def _refuse_mode(self, training: bool, name: str) -> None:
+        owner = self._instance
+        if getattr(owner, "training", training) is not training:
+            raise RuntimeError(f"{self._function.__qualname__} is a method of a layer: call {name}() of the layer")
 
     def rollback(self) -> Callable[..., Any]:
         """Return the function as it was written (and put it back where it was an attribute of its layer)."""

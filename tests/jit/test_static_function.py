@@ -259,3 +259,27 @@ def test_the_same_tensor_twice_is_another_kind_of_call():
 def test_not_to_static_of_something_that_is_no_function():
     with pytest.raises(TypeError, match="not_to_static marks a function, not int 3"):
         paddle.jit.not_to_static(3)
+
+
+def test_a_program_is_made_for_arguments_without_a_call():
+    doubled = paddle.jit.to_static(lambda x: x * 2)
+    program, runs = doubled.get_concrete_program(paddle.ones([2]))
+    assert program is runs is doubled.concrete_program
+    assert doubled(paddle.ones([3])).tolist() == [2.0] * 3
+    assert len(doubled.program_cache) == 1
+    doubled.get_concrete_program(paddle.static.InputSpec([None, 3]))
+    assert len(doubled.program_cache) == 2
+
+
+def test_the_mode_of_a_method_is_that_of_its_layer():
+    doubled = paddle.jit.to_static(lambda x: x * 2)
+    doubled.train()
+    doubled.eval()
+    layer = paddle.jit.to_static(paddle.nn.Linear(2, 2))
+    layer.forward.train()
+    with pytest.raises(RuntimeError, match=r"Linear\.forward is a method of a layer: call eval\(\) of the layer"):
+        layer.forward.eval()
+    layer.eval()
+    layer.forward.eval()
+    with pytest.raises(RuntimeError, match=r"call train\(\) of the layer"):
+        layer.forward.train()

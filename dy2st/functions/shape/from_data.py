@@ -97,7 +97,7 @@ def _from_sequence(data: Any, dtype: DType | None) -> Tensor:
         raise TypeError(f"to_tensor() needs lists of numbers, not of {_first_odd(data)}")
     if dtype is None and not array.size:
         dtype = default_dtype()
-    if dtype is None and not _holds_numpy(data):
+    if dtype is None:
         dtype = {"f": default_dtype(), "c": dtype_of_kind("complex")}.get(array.dtype.kind)
     return constant(array if dtype is None else array.astype(dtype.numpy))
 
@@ -106,12 +106,6 @@ def _holds_tensors(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return any(_holds_tensors(d) for d in data)
     return isinstance(data, (Tensor, Scalar))
-
-
-def _holds_numpy(data: Any) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, (np.ndarray, np.generic))
 
 
 def _first_odd(data: Any) -> str:

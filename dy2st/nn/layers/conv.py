@@ -54,7 +54,7 @@ class _Conv(_Windows):
         if padding_mode not in _PAD_MODES:
             names = ", ".join(_PAD_MODES)
             raise ValueError(f"{type(self).__name__}: padding_mode must be one of {names}, not {padding_mode!r}")
-        self._padding_mode = padding_mode
+        self._padding_mode, self._param_attr, self._bias_attr = padding_mode, weight_attr, bias_attr
         shape = [out_channels, in_channels // groups, *self._kernel_size]
         spread = Normal(0.0, math.sqrt(2.0 / (math.prod(self._kernel_size) * in_channels)))
         self.weight = self.create_parameter(shape, weight_attr, default_initializer=spread)

@@ -25,6 +25,7 @@ class Linear(Layer):
     ):  # fmt: skip
         super().__init__(dtype=None)
         self.in_features, self.out_features = in_features, out_features
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
         self.name = name
@@ -70,6 +71,7 @@ class Embedding(Layer):
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"Embedding: padding_idx {padding_idx} is outside of {num_embeddings} rows")
         self._num_embeddings, self._embedding_dim = num_embeddings, embedding_dim
+        self._size, self._weight_attr = [num_embeddings, embedding_dim], weight_attr
         self._padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self._max_norm, self._norm_type, self._scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.weight = self.create_parameter(
