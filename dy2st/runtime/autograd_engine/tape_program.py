@@ -300,12 +300,8 @@ class _Composition:
                 raise NotComposable("a value is needed that was not kept")
         kept = [a for a in self.heres if a in used]
         block.arguments[:] = kept
-        alike = [
-            (places[0], other)
-            for places in self.places.values()
-            if any(self.heres[a] == places[0] for a in kept)
-            for other in places[1:]
-        ]
+        taken = {self.heres[a] for a in kept}
+        alike = [(first, one) for first, *others in self.places.values() if first in taken for one in others]
         if any(held(self.segment, a) is not held(self.segment, b) for a, b in alike):
             raise NotComposable("an operand is not the array that it was as a result")
         gives = tuple((where, is_optional(v.type)) for where, v in zip(sums, block.results, strict=True))
