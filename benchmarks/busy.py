@@ -44,19 +44,23 @@ print(time.process_time() / (time.monotonic() - a))"
 
 @dataclass(frozen=True)
 class Taken:
-    """What one job took beside a load, in seconds: its first call with an empty cache, the next two, and any later."""
+    """What one job took beside a load, in seconds: its first call with an empty cache, the next two, and any later.
+
+    Later ones are those of a second process, which finds in the cache what the first one has made.
+    """
 
     cold: float
     cold_processor: float
     next_two: float
     call: float
     processor: float
+    least: float
 
     def explained(self, idle: "Taken", shares: Sequence[float]) -> tuple[float, float]:
         """Return what a first and a later call would take beside a load, going by what they take on an idle machine."""
         return (
-            _explained(idle.cold, idle.cold_processor, shares),
-            _explained(idle.call, idle.processor, shares),
+            _explained(min(idle.cold, idle.cold_processor), idle.cold_processor, shares),
+            _explained(idle.least, idle.processor, shares),
         )
 
 
@@ -88,21 +92,23 @@ def shares(most: int) -> list[float]:
 
 
 def measured(row: Row, side: str, environment: dict[str, str], samples: int) -> Taken | str:
-    """Run a side in processes of its own, the first with an empty cache; return why not where it fails."""
+    """Run a side in two processes, the first with an empty cache; return why not where it fails."""
     with tempfile.TemporaryDirectory() as cache:
         kept = environment | {"DY2ST_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, "torch")}
-        process = SideProcess(row, side, side, kept, EFFORT)
-        try:
-            process.prepare()
-            for _ in range(samples):
-                process.sample()
-        finally:
-            process.close()
-    taken, ready = process.measured.samples, process.measured.ready
+        first, later = (SideProcess(row, side, side, kept, EFFORT) for _ in range(2))
+        for process, count in ((first, 0), (later, samples)):
+            try:
+                process.prepare()
+                for _ in range(count):
+                    process.sample()
+            finally:
+                process.close()
+    ready, taken = first.measured.ready, later.measured.samples
     if ready is None or not taken:
-        return process.measured.missing or "no sample"
-    call, processor = (statistics.fmean(getattr(s, f) for s in taken) for f in ("seconds", "processor"))
-    return Taken(ready.first, ready.first_processor, ready.next_two, call, processor)
+        return first.measured.missing or later.measured.missing or "no sample"
+    call, least = statistics.fmean(s.seconds for s in taken), min(s.seconds for s in taken)
+    processor = min(s.processor for s in taken)
+    return Taken(ready.first, ready.first_processor, ready.next_two, call, processor, least)
 
 
 def main() -> int:
@@ -115,7 +121,8 @@ def main() -> int:
     for processes in dict.fromkeys([0, *options.loads]):
         with load(processes):
             for row in rows:
-                for side in (s for s in row.sides if s in (OURS, *options.beside)):
+                beside = options.beside if processes in (0, *options.peer_loads) else ()
+                for side in (s for s in row.sides if s in (OURS, *beside)):
                     before = shares(cpus)
                     found = measured(row, side, environment, options.samples)
                     if isinstance(found, str):
@@ -163,6 +170,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--rows", nargs="+", default=list(ROWS), metavar="NAME", help="names of rows")
     parser.add_argument("--loads", nargs="+", type=int, default=list(LOADS), help="how many busy processes")
     parser.add_argument("--beside", nargs="+", default=[], choices=PEERS, help="measure these packages too")
+    parser.add_argument("--peer-loads", nargs="+", type=int, default=list(LOADS), help="beside how many for the others")
     parser.add_argument("--samples", type=int, default=5, help="samples of a row beside a load")
     parser.add_argument("--one-thread", action="store_true", help="one thread a process")
     parser.add_argument("--write", action="store_true", help="write docs/busy.md")

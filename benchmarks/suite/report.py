@@ -32,7 +32,8 @@ COLUMNS = {
 HOW = """\
 `python3 dev.py bench --peers --write` makes this page. Each side has a process of its own, with as many threads as its
 package takes; samples are taken in turn; a figure is the median. What the first three calls return was compared with
-ours before. Weights and inputs are the same for all; train steps update parameters in place.
+ours before. Weights and inputs are the same for all; train steps update parameters in place. What becomes of rows
+beside busy processes stands in [busy.md](busy.md).
 """
 COSTS = """\
 A first call begins with the imported package and the arrays: layers are made, the source is converted, traced and

@@ -143,6 +143,19 @@ def test_second_derivatives(function):
             np.testing.assert_allclose(one.numpy(), expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("function", [looping, nested, branching, one_branch])
+def test_jacobians_and_hessians(function):
+    """Rows at once read one kept value."""
+    found = []
+    for f in (function, paddle.jit.to_static(function, full_graph=True)):
+        x = paddle.to_tensor(np.linspace(-1, 1, 12, dtype="float32"))
+        x.stop_gradient = False
+        y = f(x.reshape([3, 4]), w_of()).reshape([-1])
+        found.append((paddle.autograd.jacobian(y, x)[:].numpy(), paddle.autograd.hessian((y**2).sum(), x)[:].numpy()))
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
+
+
 def test_hooks_see_gradients():
     w, seen = w_of(), []
     y = paddle.jit.to_static(looping, full_graph=True)(x_of(), w)
