@@ -155,9 +155,9 @@ _TITLES = (
 
 def page(lines: Sequence[Sequence[str]]) -> str:
     """Return the page of a whole measurement."""
-    table = [_TITLES, ["---"] * len(_TITLES), *lines]
+    table, where = [_TITLES, ["---"] * len(_TITLES), *lines], ", ".join(f"{k} {v}" for k, v in facts().items())
     return (
-        f"# A busy machine\n\nTaken {time.strftime('%Y-%m-%d')}: {', '.join(f'{k} {v}' for k, v in facts().items())}.\n\n"
+        f"# A busy machine\n\nTaken {time.strftime('%Y-%m-%d')}: {where}.\n\n"
         "`python3 dev.py bench --busy --write` makes this page: each row runs in a process of its own beside processes "
         'that\ndo nothing but count. "Over its share" is the time over what the share of the processor alone explains: '
         "the processor time\nof the idle machine, over what as many counting processes as the job has threads got just "
