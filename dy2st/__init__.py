@@ -131,6 +131,7 @@ _SUBPACKAGES = [
     "metric",
     "nn",
     "optimizer",
+    "profiler",
     "regularizer",
     "signal",
     "static",
