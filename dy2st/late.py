@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -39,8 +38,10 @@ def late_names(package: str, by_module: Mapping[str, str]) -> Callable[[str], An
     return __getattr__
 
 
-class PathFinder(MetaPathFinder, Loader):
-    """Makes the modules of `paths.py`, whose names are looked up elsewhere.
+class PathFinder:
+    """Makes the modules of `paths.py`, whose names are looked up elsewhere: a finder, and the loader of what it finds.
+
+    It has no base of `importlib.abc`, which loads twenty modules.
 
     >>> from dy2st.nn.layer.rnn import LSTM
     >>> LSTM.__module__
@@ -50,7 +51,10 @@ class PathFinder(MetaPathFinder, Loader):
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         """Return how a module of the table is made, None for others."""
         listed = fullname.startswith(f"{ROOT}.") and fullname.removeprefix(f"{ROOT}.") in PATHS
-        return ModuleSpec(fullname, self, is_package=True) if listed else None
+        return ModuleSpec(fullname, self, is_package=True) if listed else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave it to Python to make the module."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Let a new module find its names."""
@@ -78,7 +82,7 @@ def _sources(path: str) -> list[ModuleType]:
     return [import_module(ROOT if source == "." else f"{ROOT}.{source}") for source in PATHS[path]]
 
 
-sys.meta_path.append(PathFinder())
+sys.meta_path.append(PathFinder())  # type: ignore[arg-type]
 
 
 def types_of(*names: str) -> tuple[type, ...]:
