@@ -282,7 +282,9 @@ class LibraryFunction(StaticFunction):
     def __init__(self, function: Callable[..., Any]):
         super().__init__(function, full_graph=True)
 
-    def _count(self, why: str) -> None:
-        """Refuse what is traced again and again, because Python needs its extents."""
-        if self._cache.traced > MOST_KINDS:
-            raise TraceError(why)
+    def _trace(self, key: Any, made: FlatCall, specs: dict[str, InputSpec]) -> tuple[ConcreteProgram | None, FlatCall]:
+        """Refuse to trace a kind of call again: something was replaced, or Python needs its extents."""
+        known = self._cache.entries.get(key, ())
+        if len(known) >= MOST_KINDS or any(program.has_extents_of(made.leaves) for program in known):
+            raise TraceError(self._why(key, made))
+        return super()._trace(key, made, specs)

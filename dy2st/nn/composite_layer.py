@@ -135,7 +135,10 @@ def _of_tensors(
         return forward(filled, *more, **named)
 
     call.__name__ = type(layer).__name__
-    return function_of_tensors(call, (tree.parameters(layer), *args), keywords)
+    kinds = {kind: None for one in (type(layer), *(kind for part in tree.parts for kind in part.kinds))
+             for kind in one.__mro__ if kind not in Layer.__mro__}  # fmt: skip
+    methods = [getattr(f, "fget", f) for kind in kinds for f in vars(kind).values()]
+    return function_of_tensors(call, (tree.parameters(layer), *args), keywords, methods)
 
 
 def _hollow(layer: Layer) -> Layer:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
 from numpy import ndarray
@@ -30,6 +31,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _MOST_KINDS = 512
 """So many kinds of call of one function are remembered."""
 _TENSORS = (Tensor, Parameter)
+_OPERATORS = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "neg", "getitem")
 _PLAIN = (type(None), bool, int, str, DType)
 
 
@@ -155,18 +157,47 @@ def _add(values: Sequence[Any], key: list[Any], tensors: list[Tensor]) -> bool:
     return True
 
 
-def function_of_tensors(function: Callable[..., Any], args: Any, keywords: dict[str, Any]) -> Any:
-    """Return the function of the tensors among the arguments alone."""
+def function_of_tensors(
+    function: Callable[..., Any], args: Any, keywords: dict[str, Any], parts: Sequence[Any] = ()
+) -> Any:
+    """Return the function of the tensors among the arguments alone; `parts` are what it calls by other names."""
     plan, names = _without_tensors(args), tuple(keywords)
     more = _without_tensors(tuple(keywords.values()))
 
     def run(*tensors: Tensor) -> Any:
+        if (trace := current().trace) is not None:
+            _note_parts(trace, parts or (function,))
         given = iter(tensors)
         positional = _filled(plan, given)
         return function(*positional, **dict(zip(names, _filled(more, given), strict=True)))
 
     run.__qualname__ = run.__name__ = function.__name__
     return run
+
+
+def _note_parts(trace: Any, functions: Sequence[Any]) -> None:
+    """Note that a Program depends on the library's functions, and the methods of tensors, that functions name."""
+    todo, seen = [getattr(f, "__wrapped__", f) for f in functions], set[int]()
+    while todo:
+        f = todo.pop()
+        if id(f) in seen or not isinstance(f, FunctionType) or not is_plain_module(f.__module__):
+            continue
+        seen.add(id(f))
+        module = sys.modules[f.__module__]
+        names = set(f.__code__.co_names)
+        for name in sorted(names):
+            value = vars(module).get(name)
+            for owner in (module, Tensor) if value is None else (module,):
+                if isinstance(vars(owner).get(name), FunctionType):
+                    trace.note_library(owner, name)
+            todo.append(getattr(value, "__wrapped__", value))
+            if isinstance(value, ModuleType) and is_plain_module(value.__name__):
+                for part in sorted(names & vars(value).keys()):
+                    if isinstance(found := vars(value)[part], FunctionType):
+                        trace.note_library(value, part)
+                        todo.append(getattr(found, "__wrapped__", found))
+    for name in _OPERATORS:
+        trace.note_library(Tensor, f"__{name}__")
 
 
 def _without_tensors(values: Sequence[Any]) -> Any:
