@@ -165,8 +165,8 @@ def function_of_tensors(
     more = _without_tensors(tuple(keywords.values()))
 
     def run(*tensors: Tensor) -> Any:
-        if (trace := current().trace) is not None:
-            _note_parts(trace, parts or (function,))
+        if current().trace is not None:
+            _note_parts(current().trace.note_library, parts or (function,))
         given = iter(tensors)
         positional = _filled(plan, given)
         return function(*positional, **dict(zip(names, _filled(more, given), strict=True)))
@@ -175,7 +175,7 @@ def function_of_tensors(
     return run
 
 
-def _note_parts(trace: Any, functions: Sequence[Any]) -> None:
+def _note_parts(note: Callable[[Any, str], None], functions: Sequence[Any]) -> None:
     """Note that a Program depends on the library's functions, and the methods of tensors, that functions name."""
     todo, seen = [getattr(f, "__wrapped__", f) for f in functions], set[int]()
     while todo:
@@ -189,15 +189,15 @@ def _note_parts(trace: Any, functions: Sequence[Any]) -> None:
             value = vars(module).get(name)
             for owner in (module, Tensor) if value is None else (module,):
                 if isinstance(vars(owner).get(name), FunctionType):
-                    trace.note_library(owner, name)
+                    note(owner, name)
             todo.append(getattr(value, "__wrapped__", value))
             if isinstance(value, ModuleType) and is_plain_module(value.__name__):
                 for part in sorted(names & vars(value).keys()):
                     if isinstance(found := vars(value)[part], FunctionType):
-                        trace.note_library(value, part)
+                        note(value, part)
                         todo.append(getattr(found, "__wrapped__", found))
     for name in _OPERATORS:
-        trace.note_library(Tensor, f"__{name}__")
+        note(Tensor, f"__{name}__")
 
 
 def _without_tensors(values: Sequence[Any]) -> Any:
