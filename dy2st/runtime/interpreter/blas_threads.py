@@ -1,6 +1,6 @@
 """Threads of NumPy's products: one while a Program runs operation by operation, before its native code is there.
 
-The threads of OpenBLAS wait for each other by giving the CPU away turn by turn. Beside another busy process each
+The threads of OpenBLAS wait for each other by giving the CPU away again and again. Beside another busy process each
 product then takes some time slices, and a Program has hundreds of products: 5.7 s where one thread took 0.4.
 """
 
