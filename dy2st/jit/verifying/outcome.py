@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dy2st.ir.context import current
+from dy2st.ir.context import current, replaced
 from dy2st.ir.location import Location, user_location
 from dy2st.jit.verifying.described import ObjectDescription, described
-from dy2st.records import field, record
+from dy2st.records import field, record, replace
 from dy2st.runtime.autograd_engine import backward
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.rng import default_generator
@@ -79,7 +80,8 @@ def _gradients(result: Any, roots: Mapping[str, Any]) -> dict[str, ObjectDescrip
     live = live_results(result)
     try:
         if live:
-            backward.backward(live, [seed_of(t) for t in live])
+            with replaced(process=replace(current().process, walks_of_tape=math.inf)):
+                backward.backward(live, [seed_of(t) for t in live])
     except Exception as error:
         return {"": ObjectDescription(type(error).__name__)}
     found = described(roots)
