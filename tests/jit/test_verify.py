@@ -410,3 +410,27 @@ def test_rounding_that_the_function_amplifies_is_no_difference(monkeypatch: pyte
     assert not paddle.jit.verify(chaotic, x, gradients=False, rtol=1e-4, atol=1e-4)
     monkeypatch.setattr(RepeatableCall, "static", lambda self: run(self) + 20)
     assert not paddle.jit.verify(chaotic, x, gradients=False)
+
+
+def test_an_input_that_was_made_of_others_keeps_its_tape() -> None:
+    x = tensor(1.0, 2.0)
+    y = x * 2
+    report = paddle.jit.verify(steps, y)
+    assert report
+    assert "gradients 1" in str(report)
+    assert x.grad is None
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, 2.0])
+
+
+def test_first_calls_are_verified_in_the_middle_of_a_tape() -> None:
+    static = paddle.jit.to_static(lambda t: paddle.tanh(t) * 3)
+    want = tensor(1.0, 2.0)
+    (paddle.tanh(want * 2) * 3).sum().backward()
+    paddle.jit.verify_first_calls(1)
+    try:
+        x = tensor(1.0, 2.0)
+        static(x * 2).sum().backward()
+    finally:
+        paddle.jit.verify_first_calls(0)
+    np.testing.assert_allclose(x.grad.numpy(), want.grad.numpy(), rtol=1e-6)

@@ -141,6 +141,52 @@ def test_one_program_serves_every_batch_size(rng):
     assert len(programs()) == 1
 
 
+SHAPES = (4, 4), (3, 3), (2, 2), (5, 5)
+
+
+@pytest.mark.parametrize("seed", range(60, 90))
+def test_random_tapes_of_one_structure_and_several_shapes_and_dtypes(seed):
+    rng = np.random.default_rng(seed)
+    for turn, shape in enumerate((*SHAPES, *SHAPES)):
+        arrays = [rng.normal(size=shape) for _ in range(3)]
+
+        def run(dtype="float32" if turn % 3 == 2 else "float64", arrays=arrays):
+            leaves = [leaf(a, dtype) for a in arrays]
+            roots = random_tape(seed, leaves, [])
+            if roots:
+                paddle.autograd.backward(roots)
+            return [x.grad for x in leaves]
+
+        for one, other in zip(walked(run), run(), strict=True):
+            assert (one is None) == (other is None)
+            if one is not None and other is not None:
+                assert (one.shape, one.dtype) == (other.shape, other.dtype)
+                close = 1e-9 if one.dtype == paddle.float64 else 1e-3
+                np.testing.assert_allclose(other.numpy(), one.numpy(), rtol=close, atol=close)
+
+
+KINDS = ((2,), "float64"), ((2,), "float32"), ((3,), "float64"), ((1,), "float64"), ((2, 3), "float64"), ((), "float64")
+
+
+@pytest.mark.parametrize("steps", [3, 700])
+def test_shapes_of_what_lies_behind_a_segment_are_seen(steps):
+    def found(shape, dtype):
+        x = leaf(np.full(shape, 0.5), dtype)
+        y = x * 2.0
+        y.register_hook(lambda g: g + 0.0)
+        for _ in range(steps):
+            y = y * 0.999 + 0.001
+        y.sum().backward()
+        return x.grad.numpy()
+
+    for shape, dtype in KINDS:
+        want = walked(lambda of=(shape, dtype): found(*of))
+        for _ in range(2):
+            one = found(shape, dtype)
+            assert (one.shape, one.dtype) == (want.shape, want.dtype)
+            np.testing.assert_allclose(one, want, rtol=1e-5)
+
+
 def test_gradients_share_no_memory():
     x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     for _ in range(3):

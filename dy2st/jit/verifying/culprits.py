@@ -19,12 +19,12 @@ from dy2st.jit.guards.call_signature import FlatCall, bind, flatten
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.verifying import lines
 from dy2st.jit.verifying.events import EagerEvents, Event, copied, watched
-from dy2st.jit.verifying.outcome import live_results, seed_of
+from dy2st.jit.verifying.outcome import inner_tensors, pulled_back
 from dy2st.jit.verifying.report import Culprit, Difference
 from dy2st.jit.verifying.snapshot import Snapshot
 from dy2st.nn.layer import Layer
 from dy2st.records import record, replace
-from dy2st.runtime.autograd_engine import backward
+from dy2st.runtime.autograd_engine.backward import Place
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.executor.executable import Compiled, CompiledPullback
 from dy2st.runtime.interpreter.reference import evaluate
@@ -39,6 +39,11 @@ class RepeatableCall:
     inputs: tuple[Any, ...]
     keywords: dict[str, Any]
     before: Snapshot
+
+    @property
+    def inner(self) -> list[Place]:
+        """Where the tensors come from that were made before the call."""
+        return list(inner_tensors({"plain": self.plain, "inputs": self.inputs, "keywords": self.keywords}).values())
 
     def eager(self) -> Any:
         """Run as Python and NumPy, with everything under `to_static` inside of it as Python too."""
@@ -99,8 +104,7 @@ class _Eager:
             if t is not None and not t.stop_gradient:
                 t.register_hook(partial(self._keep, i))
         with contextlib.suppress(Exception):
-            if live := live_results(result):
-                backward.backward(live, [seed_of(t) for t in live])
+            pulled_back(result, call.inner)
         call.before.restore()
 
     def _keep(self, number: int, ct: Tensor) -> None:
@@ -121,8 +125,8 @@ def _run(
     with contextlib.suppress(Exception), contextlib.redirect_stdout(None):
         with replaced(grad=gradients):
             result = shell.run(made.leaves, made.containers)
-        if gradients and (live := live_results(result)):
-            backward.backward(live, [seed_of(t) for t in live])
+        if gradients:
+            pulled_back(result, call.inner)
     call.before.restore()
 
 

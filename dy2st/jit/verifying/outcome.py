@@ -7,14 +7,15 @@ import inspect
 import io
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dy2st.ir.context import current, replaced
 from dy2st.ir.location import Location, user_location
 from dy2st.jit.verifying.described import ObjectDescription, described
+from dy2st.jit.verifying.reachable import reachable
 from dy2st.records import field, record, replace
-from dy2st.runtime.autograd_engine import backward
+from dy2st.runtime.autograd_engine.backward import Place, sum_into_leaves
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tensor import Tensor
@@ -34,7 +35,7 @@ class ObservedRun:
 
 def observed(run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) -> ObservedRun:
     """Run once; `roots` lead to what the run may write."""
-    made, output = ObservedRun(), _Output()
+    made, output, inner = ObservedRun(), _Output(), inner_tensors(roots)
     result: Any = None
     with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(output):
         warnings.simplefilter("always")
@@ -55,7 +56,7 @@ def observed(run: Callable[[], Any], roots: Mapping[str, Any], gradients: bool) 
     made.things["warnings"] = {f"{i + 1}": ObjectDescription(kind, text) for i, (kind, text) in enumerate(shown)}
     made.things["random numbers"] = {"generator": ObjectDescription("state", default_generator().get_state())}
     if gradients and made.error is None and current().grad:
-        made.things["gradients"] = _gradients(result, roots)
+        made.things["gradients"] = _gradients(result, roots, inner)
     return made
 
 
@@ -75,17 +76,31 @@ class _Output(io.StringIO):
         return self.getvalue().splitlines()
 
 
-def _gradients(result: Any, roots: Mapping[str, Any]) -> dict[str, ObjectDescription]:
+def inner_tensors(roots: Mapping[str, Any]) -> dict[str, Place]:
+    """Return where the tensors that are no leaves come from: what made them is the caller's, and stays on the tape."""
+    found = {path: x for path, x in reachable(roots) if isinstance(x, Tensor)}
+    return {path: (x._node, x._index) for path, x in found.items() if x._node is not None}
+
+
+def _gradients(result: Any, roots: Mapping[str, Any], inner: Mapping[str, Place]) -> dict[str, ObjectDescription]:
     """Pull fixed cotangents of all float results back; return the gradients that stand in `roots` afterwards."""
-    live = live_results(result)
     try:
-        if live:
-            with replaced(process=replace(current().process, walks_of_tape=math.inf)):
-                backward.backward(live, [seed_of(t) for t in live])
+        cts = pulled_back(result, list(inner.values()))
     except Exception as error:
         return {"": ObjectDescription(type(error).__name__)}
-    found = described(roots)
+    found = described(
+        {**roots, **{f"{path}.grad": Tensor(ct) for path, ct in zip(inner, cts, strict=False) if ct is not None}}
+    )
     return {path: thing for path, thing in found.items() if path.endswith(".grad")}
+
+
+def pulled_back(result: Any, until: Sequence[Place]) -> list[Any]:
+    """Sum the gradients of a result into leaves, node by node; return the cotangents at the places `until`."""
+    live = live_results(result)
+    if not live:
+        return []
+    with replaced(process=replace(current().process, walks_of_tape=math.inf)):
+        return sum_into_leaves(live, [seed_of(t) for t in live], until=until)
 
 
 def live_results(result: Any) -> list[Tensor]:

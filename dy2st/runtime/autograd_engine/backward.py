@@ -14,9 +14,12 @@ from dy2st.runtime.autograd_engine.backward_pass import Walk, ones_of, seed_of
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.inplace import own_gradient
+from dy2st.runtime.eager.tape.node import Node
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.recording.inner_gradients import RecordedGradients
 from dy2st.runtime.tracer.values.union import Variant
+
+Place = tuple[Node, int]
 
 
 def backward(
@@ -42,8 +45,20 @@ def backward(
         if not retain_graph:
             trace.free(outputs)
         return
-    walk = Walk(graph=False, keep=retain_graph)
-    for out, seed in zip(outputs, _listed(grad_tensors, len(outputs)), strict=True):
+    sum_into_leaves(outputs, _listed(grad_tensors, len(outputs)), retain_graph)
+
+
+def sum_into_leaves(
+    outputs: Sequence[Tensor], seeds: Sequence[Tensor | None], keep: bool = False, until: Sequence[Place] = ()
+) -> list[Any]:
+    """Sum gradients into the `grad` of leaves; return the cotangents at the places `until`, behind which nothing goes.
+
+    A place is a node and the number of its result. Nodes that were walked are freed unless `keep`.
+    """
+    walk = Walk(graph=False, keep=keep)
+    walk.ends.update(until)
+    walk.wanted.update(dict.fromkeys(until))
+    for out, seed in zip(outputs, seeds, strict=True):
         if seed is None:
             walk.seed(out, ones_of(out), are_ones=True)
         else:
@@ -52,6 +67,7 @@ def backward(
     given: set[int] = set()
     for leaf, ct in walk.leaves.values():
         accumulate_leaf(leaf, _conjugate(ct), given)
+    return [walk.wanted[place] for place in until]
 
 
 def grad(

@@ -42,6 +42,9 @@ class Walk:
         self.leaves: dict[int, tuple[Tensor, Any]] = {}
         self.wanted: dict[tuple[Node, int], Any] = {}
         self.blocked: set[Any] = set()
+        """Places that no gradient flows through."""
+        self.ends: set[Any] = set()
+        """Places that a cotangent reaches and does not leave."""
         self.sums: dict[Any, Any] = {}
         """Cotangents that this walk alone has, by where they go: cotangents of parts are added to them in place."""
         self.ones: dict[int, Any] = {}
@@ -126,7 +129,7 @@ class Walk:
             for i, ct in enumerate(cts):
                 if (node, i) in self.wanted:
                     self.wanted[node, i] = ct
-                if (node, i) in self.blocked:
+                if (node, i) in self.blocked or (node, i) in self.ends:
                     cts[i] = None
             if stop is not None and not leaves and node.number <= stop:
                 continue

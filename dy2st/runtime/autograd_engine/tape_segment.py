@@ -74,6 +74,8 @@ class Segment:
         self.too_long = self.count > most
         if self.too_long and most == FEW:
             self._end_with_iteration(key)
+        if len(self.numbers) > len(self.nodes):
+            self._behind(key)
         self.key = tuple(key)
 
     def _end_with_iteration(self, key: list[Any]) -> None:
@@ -92,6 +94,16 @@ class Segment:
         if kept < count:
             del key[self.starts[kept] :], self.nodes[kept:], self.order[kept:]
         self.too_long = False
+
+    def _behind(self, key: list[Any]) -> None:
+        """Take into the key what came from nodes behind the segment: no node of it tells dtypes and shapes of those."""
+        taken, told = set(self.nodes), set[Edge]()
+        for node in self.nodes:
+            arrays = node.source[2] if node.source.__class__ is tuple else node.source.raw
+            for edge, x in zip(node.edges, arrays, strict=True):
+                if edge.__class__ is tuple and edge[0] not in taken and edge not in told:
+                    told.add(edge)
+                    key += (self.numbers[edge[0]], edge[1], getattr(x, "dtype", None), getattr(x, "shape", None))
 
     def _add(self, node: Node, heap: list[tuple[int, Node]], key: list[Any]) -> bool:
         """Take the newest node, and what it is into the key; return False for one that only the walk can step over."""
@@ -139,7 +151,7 @@ class Segment:
                     number = numbers[target] = len(numbers)
                     heapq.heappush(heap, (-target.number, target))
                 key.append(number)
-                key.append(index)  # which says dtype and shape, too
+                key.append(index)  # which says dtype and shape, too: that node does, or `_behind`
                 continue
             if edge is None:
                 key.append(None)
