@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 MOST_UNTYPED = 5
 """The context's trace, which stands below all that a trace is made of; recorders of views and of static variables."""
 MOST_CHECKS_OF_VARIANTS = 115
-MOST_CHECKS_OF_TEMPLATES = 173
+MOST_CHECKS_OF_TEMPLATES = 166
 TEMPLATES = {name for name, x in vars(abstract).items() if isinstance(x, type) and issubclass(x, AbstractValue)}
 
 

@@ -18,11 +18,6 @@ class Odd(paddle.nn.Layer):
         return x, object
 
 
-class Pair:
-    def __init__(self, first: Any) -> None:
-        self.first = first
-
-
 def later(x):
     return x.tolist()
 
@@ -33,7 +28,7 @@ def later(x):
         (3, None, TypeError, "jit.save takes a Layer or a function, not int"),
         (refiner, None, ValueError, "has no Program yet: give jit.save an input_spec"),
         (Odd(), [X], TypeError, "the output holds an object of type type, which cannot be saved"),
-        (lambda x: Pair(x), [X], TypeError, "the output holds an object that forward makes, which cannot be saved"),
+        (lambda x: f"{x.sum()}", [X], TypeError, "the output holds a text with values of the run, which cannot be"),
         (lambda x: {1}, [X], TypeError, "the output holds an object of type set, which cannot be saved"),
         (later, [X], TraceError, "`later` cannot be saved because it cannot become a Program"),
     ],

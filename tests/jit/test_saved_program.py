@@ -56,7 +56,7 @@ HOSTILE: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "no forward": (lambda m, p: m["methods"].pop("forward"), "'training' and a method 'forward' are expected"),
     "state": (lambda m, p: m.update(state={}), "the state: a list is expected, not {}"),
     "no name": (lambda m, p: m["state"].append({"kind": "buffer"}), "state None: each tensor has a dotted name"),
-    "dots": (lambda m, p: m["state"][0].update(name="a..b"), "state 'a..b': each tensor has a dotted name of its own"),
+    "dots": (lambda m, p: m["state"][0].update(name="a.b."), "state 'a.b.': each tensor has a dotted name of its own"),
     "twice": (lambda m, p: m["state"].append(m["state"][0]), "each tensor has a dotted name of its own"),
     "same": (lambda m, p: m["state"].append({"name": "z", "same": "y"}), "'z' is said to be 'y', which is not before"),
     "same as data": (lambda m, p: m["state"].append({"name": "z", "same": {}}), "'z' is said to be {}, which is not"),
@@ -227,8 +227,8 @@ def test_constants_that_are_none() -> None:
         constant_from_json({"number": "int"}, "here")
     with pytest.raises(NotSaveable, match="the default holds an object of type object, which cannot be saved"):
         constant_to_json(object(), "the default")
-    with pytest.raises(NotSaveable, match="the default has a dict with a key of type tuple; only strings, ints and"):
-        constant_to_json({(1,): 2}, "the default")
+    with pytest.raises(NotSaveable, match="the default has a dict with a key of type bytes; only strings, numbers"):
+        constant_to_json({b"a": 2}, "the default")
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------

@@ -23,6 +23,9 @@ from dy2st.jit.serialization.output_schema import (
     NotSaveable,
     constant_from_json,
     constant_to_json,
+    is_pair,
+    key_from_json,
+    key_to_json,
 )
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.abstract import same_constant
@@ -84,7 +87,7 @@ def tree_to_json(tree: Any, name: str) -> Json:
     if tree.keys is None:
         return {tree.kind.__name__: [tree_to_json(item, name) for item in tree.items]}
     pairs = zip(tree.keys, tree.items, strict=True)
-    return {"dict": [[k, tree_to_json(item, name)] for k, item in pairs]}
+    return {"dict": [[key_to_json(k, f"argument '{name}'"), tree_to_json(item, name)] for k, item in pairs]}
 
 
 def tree_from_json(data: Json, inputs: int, where: str, depth: int = 0) -> Any:
@@ -98,15 +101,10 @@ def tree_from_json(data: Json, inputs: int, where: str, depth: int = 0) -> Any:
         return StaticLeaf(constant_from_json(content, where))
     if kind in CONTAINERS and type(content) is list:
         return ContainerNode(CONTAINERS[kind], [tree_from_json(i, inputs, where, depth + 1) for i in content], None)
-    if kind == "dict" and type(content) is list and all(is_pair(pair) for pair in content):
+    if kind == "dict" and type(content) is list and all(map(is_pair, content)):
         items = [tree_from_json(pair[1], inputs, where, depth + 1) for pair in content]
-        return ContainerNode(dict, items, [pair[0] for pair in content])
+        return ContainerNode(dict, items, [key_from_json(pair[0], where) for pair in content])
     raise FileFormatError(f"{where}: {data!r:.60} does not say what an argument is made of")
-
-
-def is_pair(data: Json) -> bool:
-    """Return whether data are a pair of a key (a string, int or bool) and anything."""
-    return type(data) is list and len(data) == 2 and type(data[0]) in (str, int, bool)
 
 
 # ---- calls -------------------------------------------------------------------------------------------------------

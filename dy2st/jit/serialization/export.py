@@ -7,7 +7,7 @@ Python objects has the values of this moment. The kinds of calls come from the i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.errors import ConversionError, TraceError
@@ -43,6 +43,7 @@ def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable
             )
         spec = input_spec if name == "forward" else None
         methods[name] = _Saver(name, static, owner, names, program, reserved).method(call_signatures(static, spec))
+    program.entry = methods["forward"].calls[0].function
     training = owner.training if isinstance(owner, Layer) else True
     return SavedLayer(program, methods, names.state(), training)
 
@@ -74,8 +75,7 @@ class _Saver:
     def method(self, kinds: list[CallSignature]) -> SavedMethod:
         made = SavedMethod(self.static._signature)
         for kind in kinds:
-            traced = list(self._modes(kind))
-            calls = [(mode, *self._call(*one)) for mode, one in traced]
+            calls = self._modes(kind)
             if len(calls) == 2 and self._same(calls[0], calls[1]):
                 _, call, program = calls[0]
                 made.calls.append(self._placed(None, call, program))
@@ -85,29 +85,33 @@ class _Saver:
         return made
 
     # ---- tracing ---------------------------------------------------------------------------------------------------
-    def _modes(self, kind: CallSignature) -> Iterator[tuple[str, tuple[ConcreteProgram, FlatCall, CallSignature]]]:
-        """Yield the Programs for the mode in which the layer is and for the other one."""
+    def _modes(self, kind: CallSignature) -> list[tuple[str, SavedCall, Program]]:
+        """Return what a file has for the mode in which the layer is and for the other one; one of them may fail."""
         layer = self.owner
         if not isinstance(layer, Layer):
-            yield "train", self._trace(kind)
-            return
+            return [("train", *self._call(*self._trace(kind)))]
         modes = [(below, below.training) for below in layer.sublayers(include_self=True)]
         now = layer.training
-        yield _mode(now), self._trace(kind)
-        try:
-            for below, _ in modes:
-                below.training = not now
-            other = self._trace(kind)
-        except Exception as error:  # any error of the user's code: this mode cannot be saved, the other one is
+        found: list[tuple[str, SavedCall, Program]] = []
+        refused: dict[bool, Exception] = {}
+        for training in (now, not now):
+            try:
+                for below, before in modes:
+                    below.training = before if training is now else training
+                found.append((_mode(training), *self._call(*self._trace(kind))))
+            except Exception as error:  # any error of the user's code: this mode cannot be saved, the other one is
+                refused[training] = error
+            finally:
+                for below, before in modes:
+                    below.training = before
+        if not found:
+            raise refused[now]
+        for training, error in refused.items():
             self._warn(
-                f"`{self.static._function.__qualname__}` is saved for {_purpose(now)} only: traced for "
-                f"{_purpose(not now)} it raised {type(error).__name__}: {error}"
+                f"`{self.static._function.__qualname__}` is saved for {_purpose(not training)} only: traced for "
+                f"{_purpose(training)} it raised {type(error).__name__}: {error}"
             )
-            return
-        finally:
-            for below, before in modes:
-                below.training = before
-        yield _mode(not now), other
+        return found
 
     def _trace(self, kind: CallSignature) -> tuple[ConcreteProgram, FlatCall, CallSignature]:
         made = flatten(kind.values, kind.open_numbers)

@@ -6,13 +6,17 @@
     {"list": [t, ...]}  {"tuple": [t, ...]}  {"dict": [[key, t], ...]}
     {"new_list": t}  {"list_of": t}         a list that a branch or loop made; its elements
     {"one_of": [t, ...]}  {"unset": "y"}    one of several things; number 0 is "not assigned"
+    {"object": ["plain", [[name, t], ...]]} an object: its attributes, and its items where it is a "dict" or a "list"
 
-A named tuple is kept as a tuple: its class is code, and a file holds data only.
+A named tuple is kept as a tuple, and an object comes back as one that has its attributes and items (`SavedObject`): its
+class is code, and a file holds data only. Keys of dicts are strings, numbers, None, and lists for tuples of them.
 """
 
 from __future__ import annotations
 
 import math
+import types
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dy2st.dtypes import DType
@@ -25,11 +29,13 @@ from dy2st.runtime.tracer.values.abstract import (
     Items,
     ListOf,
     NewList,
+    NewObject,
     Number,
     OneOf,
     TensorLike,
     Unset,
 )
+from dy2st.runtime.tracer.values.container_classes import CONTENT
 
 MAX_DEPTH = 100
 CONTAINERS = {"list": list, "tuple": tuple}
@@ -40,6 +46,31 @@ Json = Any
 
 class NotSaveable(TypeError):
     """A Python object that has no place in a file."""
+
+
+class SavedObject(types.SimpleNamespace):
+    """What a loaded Program returns for an object: its attributes."""
+
+
+class SavedDict(dict[Any, Any]):
+    """What a loaded Program returns for a dict of the user's class; items are attributes too, and have numbers."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return self[name]
+        raise AttributeError(f"no attribute or item {name!r} was saved")
+
+    def __missing__(self, key: Any) -> Any:
+        if isinstance(key, int):
+            return list(self.values())[key]
+        raise KeyError(key)
+
+
+class SavedList(list[Any]):
+    """What a loaded Program returns for a list of the user's class."""
+
+
+_OBJECTS: Mapping[str, type] = {"dict": SavedDict, "list": SavedList, "plain": SavedObject}
 
 
 def constant_to_json(x: Any, what: str) -> Json:
@@ -54,7 +85,7 @@ def constant_to_json(x: Any, what: str) -> Json:
         kind = "list" if type(x) is list else "tuple"
         return {kind: [constant_to_json(item, what) for item in x]}
     if type(x) is dict:
-        return {"dict": [[_key(k, what), constant_to_json(item, what)] for k, item in x.items()]}
+        return {"dict": [[key_to_json(k, what), constant_to_json(item, what)] for k, item in x.items()]}
     raise NotSaveable(f"{what} holds an object of type {type(x).__name__}, which cannot be saved: {SAVEABLE}")
 
 
@@ -78,36 +109,57 @@ def _constant(t: AbstractValue) -> Any:
 
 def aval_to_json(t: AbstractValue, what: str) -> Json:
     """Return an abstract value as JSON; `what` names the whole for NotSaveable ("the output")."""
-    if isinstance(t, TensorLike):
-        return {"tensor": [print_type(t.type), t.stop_gradient]}
-    if isinstance(t, Number):
-        return {"number": t.kind}
-    if isinstance(t, Const):
-        return constant_to_json(t.object, what)
-    if isinstance(t, Items) and t.keys is not None:
-        return {"dict": [[_key(k, what), aval_to_json(i, what)] for k, i in zip(t.keys, t.items, strict=True)]}
-    if isinstance(t, Items) and issubclass(t.kind, (set, frozenset)):
+    write = _WRITERS.get(type(t))
+    if write is None:
+        raise NotSaveable(f"{what} holds a text with values of the run, which cannot be saved: {SAVEABLE}")
+    return write(t, what)
+
+
+def _items_to_json(t: Items, what: str) -> Json:
+    items = [aval_to_json(i, what) for i in t.items]
+    if t.keys is not None:
+        return {"dict": [[key_to_json(k, what), i] for k, i in zip(t.keys, items, strict=True)]}
+    if issubclass(t.kind, (set, frozenset)):
         raise NotSaveable(f"{what} holds an object of type {t.kind.__name__}, which cannot be saved: {SAVEABLE}")
-    if isinstance(t, Items):
-        kind = "tuple" if issubclass(t.kind, tuple) else "list"
-        return {kind: [aval_to_json(i, what) for i in t.items]}
-    if isinstance(t, NewList):
-        return {"new_list": aval_to_json(t.content, what)}
-    if isinstance(t, ListOf):
-        return {"list_of": aval_to_json(t.element, what)}
-    if isinstance(t, Unset):
-        return {"unset": t.name}
-    if not isinstance(t, OneOf):
-        raise NotSaveable(f"{what} holds an object that forward makes, which cannot be saved: {SAVEABLE}")
-    return {"one_of": [aval_to_json(a, what) for a in t.alternatives]}
+    return {"tuple" if issubclass(t.kind, tuple) else "list": items}
 
 
-def _key(key: Any, what: str) -> Any:
-    if key is None or type(key) in (bool, int, str):
+def _kind_of_object(t: NewObject, what: str) -> str:
+    if CONTENT not in t.names:
+        return "plain"
+    found = next((name for name, kind in _OBJECTS.items() if issubclass(t.kind, kind.__mro__[1])), None)
+    if found is None:
+        raise NotSaveable(f"{what} holds a {t.kind.__name__}, which cannot be saved: {SAVEABLE}")
+    return found
+
+
+def _parts_to_json(t: NewObject, what: str) -> Json:
+    return [[name, aval_to_json(i, what)] for name, i in zip(t.names, t.items, strict=True) if _is_part(name)]
+
+
+def _is_part(name: Any) -> bool:
+    """Return whether an object of a file may have an attribute of this name: methods of Python's are none."""
+    return type(name) is str and (name == CONTENT or (name.isidentifier() and not name.startswith("__")))
+
+
+def key_to_json(key: Any, what: str) -> Json:
+    """Return a key of a dict as JSON; NotSaveable for what a file cannot hold."""
+    if key is None or type(key) in (bool, int, str) or (type(key) is float and math.isfinite(key)):
         return key
+    if type(key) is tuple:
+        return [key_to_json(k, what) for k in key]
     raise NotSaveable(
-        f"{what} has a dict with a key of type {type(key).__name__}; only strings, ints and bools can be saved"
+        f"{what} has a dict with a key of type {type(key).__name__}; only strings, numbers and tuples can be saved"
     )
+
+
+def key_from_json(data: Json, where: str, depth: int = 0) -> Any:
+    """Return the key that `key_to_json` wrote."""
+    if type(data) is list and depth < MAX_DEPTH:
+        return tuple(key_from_json(k, where, depth + 1) for k in data)
+    if data is None or type(data) in (bool, int, float, str):
+        return data
+    raise FileFormatError(f"{where}: {data!r:.60} is no key of a dict")
 
 
 def aval_from_json(data: Json, where: str, depth: int = 0) -> AbstractValue:
@@ -168,14 +220,35 @@ def _read_tuple(content: Json, where: str, depth: int) -> AbstractValue:
 
 
 def _read_dict(content: Json, where: str, depth: int) -> AbstractValue:
-    pairs: list[Any] = content if type(content) is list else [None]
-    for pair in pairs:
-        if type(pair) is not list or len(pair) != 2 or not (pair[0] is None or type(pair[0]) in (bool, int, str)):
-            raise FileFormatError(f"{where}: a dict is a list of pairs of a key and a template")
-    keys = tuple(pair[0] for pair in pairs)
+    pairs = _pairs(content, f"{where}: a dict is a list of pairs of a key and a template")
+    keys = tuple(key_from_json(pair[0], where) for pair in pairs)
     if len(set(keys)) != len(keys):
         raise FileFormatError(f"{where}: a dict has a key twice")
     return Items(dict, _items([pair[1] for pair in pairs], where, depth), keys)
+
+
+def _pairs(content: Json, message: str) -> list[Any]:
+    if type(content) is not list or not all(map(is_pair, content)):
+        raise FileFormatError(message)
+    return content
+
+
+def is_pair(data: Json) -> bool:
+    """Return whether data are two things."""
+    return type(data) is list and len(data) == 2
+
+
+def _read_object(content: Json, where: str, depth: int) -> AbstractValue:
+    ((kind, said),) = _pairs([content], f"{where}: an object is a kind and its attributes")
+    pairs = _pairs(said, f"{where}: the attributes of an object are pairs of a name and a template")
+    names = tuple(pair[0] for pair in pairs)
+    if type(kind) is not str or kind not in _OBJECTS or not all(map(_is_part, names)) or len({*names}) < len(names):
+        raise FileFormatError(f"{where}: {kind!r:.40} is no kind of object, or an attribute has no name of its own")
+    items = _items([pair[1] for pair in pairs], where, depth)
+    inside = [kind for name, what in pairs if name == CONTENT for kind in what.get("new_list", ())]
+    if inside not in {"plain": [[]], "dict": [["dict"]], "list": [["list"], ["list_of"]]}[kind]:
+        raise FileFormatError(f"{where}: the items of an object are none of a {kind}")
+    return NewObject(_OBJECTS[kind], names, items)
 
 
 def _read_new_list(content: Json, where: str, depth: int) -> AbstractValue:
@@ -205,8 +278,19 @@ def _items(content: Json, where: str, depth: int) -> tuple[AbstractValue, ...]:
     return tuple(aval_from_json(item, where, depth + 1) for item in content)
 
 
+_WRITERS: Mapping[type[AbstractValue], Callable[[Any, str], Json]] = {
+    TensorLike: lambda t, what: {"tensor": [print_type(t.type), t.stop_gradient]},
+    Number: lambda t, what: {"number": t.kind},
+    Const: lambda t, what: constant_to_json(t.object, what),
+    Items: _items_to_json,
+    NewList: lambda t, what: {"new_list": aval_to_json(t.content, what)},
+    NewObject: lambda t, what: {"object": [_kind_of_object(t, what), _parts_to_json(t, what)]},
+    ListOf: lambda t, what: {"list_of": aval_to_json(t.element, what)},
+    OneOf: lambda t, what: {"one_of": [aval_to_json(a, what) for a in t.alternatives]},
+    Unset: lambda t, what: {"unset": t.name},
+}
 _READERS = {
     "tensor": _read_tensor, "number": _read_number, "const": _read_const, "float": _read_float, "dtype": _read_dtype,
     "list": _read_list, "tuple": _read_tuple, "dict": _read_dict, "new_list": _read_new_list, "list_of": _read_list_of,
-    "unset": _read_unset, "one_of": _read_one_of,
+    "unset": _read_unset, "one_of": _read_one_of, "object": _read_object,
 }  # fmt: skip

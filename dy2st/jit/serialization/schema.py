@@ -29,13 +29,12 @@ from dy2st.errors import FileFormatError
 from dy2st.ir.program import Block, Program
 from dy2st.ir.types import INT, TensorType, is_differentiable, matches
 from dy2st.jit.serialization.argument_schema import (
-    is_pair,
     signature_from_json,
     signature_to_json,
     tree_from_json,
     tree_to_json,
 )
-from dy2st.jit.serialization.output_schema import aval_from_json, aval_to_json
+from dy2st.jit.serialization.output_schema import aval_from_json, aval_to_json, is_pair
 from dy2st.records import field, record
 from dy2st.runtime.tracer.values.abstract import AbstractValue
 
@@ -215,7 +214,7 @@ def _call(
         raise FileFormatError(f"{where}: {inputs!r:.40} is no number of inputs")
     trees: dict[str, Any] = {}
     for pair in _list(arguments, where):
-        if not is_pair(pair) or pair[0] not in signature.parameters or pair[0] in trees:
+        if not is_pair(pair) or type(pair[0]) is not str or pair[0] not in signature.parameters or pair[0] in trees:
             raise FileFormatError(f"{where}: {pair!r:.60} is no argument")
         trees[pair[0]] = tree_from_json(pair[1], inputs, f"{where}, argument {pair[0]!r:.60}")
     names = [_read(item, state, where) for item in _list(reads, where)]
@@ -279,7 +278,7 @@ def fits_array(declared: TensorType, array: Any) -> bool:
 
 
 def _is_path(name: Any) -> bool:
-    return type(name) is str and bool(name) and all(name.split("."))
+    return type(name) is str and bool(name.rpartition(".")[2])  # a part of it may be empty: the layer "blocks.0."
 
 
 def _fields(data: Json, keys: tuple[str, ...], where: str, more: frozenset[str] | set[str] = frozenset()) -> list[Json]:
