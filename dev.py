@@ -35,7 +35,7 @@ LOCKED_GROUPS = ("build", "test", "check", "examples")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the subcommand that the command line names; return its exit status."""
     options, rest = _parser().parse_known_args(arguments)
-    if rest and options.command not in (test, bench):
+    if rest and options.command not in (test, bench, projects):
         _parser().error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     return options.command(options)
@@ -106,6 +106,12 @@ def bench(options: argparse.Namespace) -> int:
     """Run the benchmarks; further arguments go to benchmarks/run.py, or to the script that an option names."""
     ensure_environment()
     return _python(f"benchmarks/{options.script}.py", *options.rest, interpreter=options.python)
+
+
+def projects(options: argparse.Namespace) -> int:
+    """Run checkouts of PaddleClas, PARL and PaddleScience with dy2st beside PaddlePaddle; print what holds."""
+    ensure_environment()
+    return _python("-m", "benchmarks.projects", *options.rest)
 
 
 def docs(options: argparse.Namespace) -> int:
@@ -252,6 +258,9 @@ def _parser() -> argparse.ArgumentParser:
     add(tests_of).add_argument("modules", nargs="*", metavar="MODULE", help="dy2st.jit.api or dy2st/jit/api.py")
     add(check)
     add(docs)
+    running = add(projects)
+    running.usage = "dev.py projects [-h] DIR ... --oracle PYTHON [arguments of benchmarks/projects]"
+    running.epilog = "Example: dev.py projects PaddleClas PARL --oracle peer/bin/python --only resnet"
     benching = add(bench)
     benching.usage = "dev.py bench [-h] [--micro | --busy] [--python PATH] [arguments of the script]"
     benching.epilog = "Examples: dev.py bench --rows lstm mlp --quick     dev.py bench --peers     dev.py bench --micro"

@@ -2,13 +2,14 @@
 
 from dy2st.metric import accuracy
 from dy2st.missing import missing_in
+from dy2st.nn.create_parameter import create_parameter
 from dy2st.runtime.eager.device import CPUPlace, CUDAPlace
 from dy2st.runtime.tracer.input_spec import InputSpec
 from dy2st.static import io, nn
 from dy2st.static.compiled_program import BuildStrategy, CompiledProgram, ExecutionStrategy
 from dy2st.static.derivatives import append_backward, gradients
 from dy2st.static.executor import Executor
-from dy2st.static.input import create_global_var, create_parameter, data
+from dy2st.static.input import create_global_var, data
 from dy2st.static.model_files import (
     load,
     load_inference_model,

@@ -7,7 +7,6 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.functions.core.operands import default_dtype
-from dy2st.nn.create_parameter import create_parameter as make_parameter
 from dy2st.runtime.eager import unique_name
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.input_spec import InputSpec as InputSpec
@@ -51,12 +50,3 @@ def create_global_var(
     """Add a variable that the startup program fills with `value` and that the scope keeps between runs."""
     recorder = recorder_now("paddle.static.create_global_var")
     return recorder.create_state(name or unique_name.generate("global_var"), shape, dtypes.dtype(dtype), value)
-
-
-def create_parameter(
-    shape: Any, dtype: Any, name: str | None = None, attr: Any = None, is_bias: bool = False,
-    default_initializer: Any = None,
-) -> Any:  # fmt: skip
-    """Add a parameter to the Program; the startup program gives it its initial values."""
-    recorder_now("paddle.static.create_parameter")
-    return make_parameter(shape, dtype, name, attr, is_bias, default_initializer)

@@ -250,6 +250,12 @@ def test_a_parameter_takes_values_of_its_shape(main):
         w.set_value(np.ones(3))
 
 
+def test_a_parameter_without_a_program_is_an_eager_one():
+    w = static.create_parameter([1, 3], F32, default_initializer=paddle.nn.initializer.Constant(2.0))
+    assert isinstance(w, paddle.nn.Parameter)
+    assert w.numpy().tolist() == [[2.0, 2.0, 2.0]]
+
+
 def test_a_compiled_program_wraps_a_program(main):
     compiled = static.CompiledProgram(main, static.BuildStrategy()).with_data_parallel("loss")
     assert compiled.num_blocks == 1
