@@ -81,6 +81,7 @@ _BY_MODULE = {
         as_strided atleast_1d atleast_2d atleast_3d block_diag cartesian_prod column_stack combinations dsplit dstack
         hsplit hstack row_stack unfold vsplit vstack
     """,
+    "functions.math.random_laws": "binomial poisson standard_gamma",
     "functions.math.scatter_views": "diagonal_scatter select_scatter slice_scatter",
     "linalg": """
         cholesky cholesky_solve cond corrcoef cov det eig eigh eigvals eigvalsh householder_product lstsq lu lu_unpack

@@ -49,6 +49,7 @@ jit.{dy2static translated_layer sot} = jit
 jit.dy2static.{program_translator utils} = jit
 metric.metrics = metric
 nn.{common conv container distance loss norm pooling rnn transformer vision} = nn
+nn.decode = nn nn.layers.decoding
 nn.functional.{common extension input vision} = nn.functional
 nn.initializer.{initializer lazy_init} = nn.initializer
 nn.layer.{activation common container conv distance layers loss norm pooling rnn transformer vision} = nn

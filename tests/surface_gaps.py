@@ -2,13 +2,12 @@
 
 _MISSING = {
     "sparse tensors: tensors are dense here": """
-        Tensor.coalesce Tensor.cols Tensor.crows Tensor.dense_dim Tensor.indices Tensor.is_coalesced
-        Tensor.nnz Tensor.rows Tensor.sparse_dim Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.values
+        Tensor.coalesce Tensor.cols Tensor.crows Tensor.dense_dim Tensor.indices Tensor.is_coalesced Tensor.nnz
+        Tensor.rows Tensor.sparse_dim Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.values
         nn.functional.sparse_attention static.nn.sparse_embedding
     """,
     "tensors spread over processes: there is one process": """
-        Tensor.get_map_tensor Tensor.num_shard Tensor.placements Tensor.process_mesh
-        Tensor.reconstruct_from_
+        Tensor.get_map_tensor Tensor.num_shard Tensor.placements Tensor.process_mesh Tensor.reconstruct_from_
     """,
     "strings: no tensor of text here": """
         Tensor.set_string_list Tensor.set_vocab pstring raw
@@ -20,15 +19,8 @@ _MISSING = {
         Tensor.istft Tensor.stft
     """,
     "classes of tensors by dtype: there is one Tensor": """
-        BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
-        ShortTensor Size check_shape
-    """,
-    "special functions that NumPy has not: they need rules of their own": """
-        Tensor.gammainc Tensor.gammainc_ Tensor.gammaincc Tensor.gammaincc_ gammainc gammainc_ gammaincc
-        gammaincc_ standard_gamma
-    """,
-    "random numbers of further distributions": """
-        Tensor.random_ Tensor.top_p_sampling binomial poisson
+        BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor
+        Size check_shape
     """,
     "changes the shape or memory of a tensor in place, by strides": """
         Tensor.block Tensor.create_parameter Tensor.create_tensor Tensor.grad_ Tensor.grad_fn Tensor.layout
@@ -38,24 +30,15 @@ _MISSING = {
         linalg.fp8_fp8_half_gemm_fused
     """,
     "losses over paths and trees of classes": """
-        nn.AdaptiveLogSoftmaxWithLoss nn.HSigmoidLoss nn.RNNTLoss
-        nn.functional.adaptive_log_softmax_with_loss nn.functional.class_center_sample
-        nn.functional.hsigmoid_loss nn.functional.rnnt_loss static.nn.nce
-    """,
-    "pooling that is undone or cut at random": """
-        nn.FractionalMaxPool2D nn.FractionalMaxPool3D nn.functional.fractional_max_pool2d
-        nn.functional.fractional_max_pool3d
+        static.nn.nce
     """,
     "images sampled along a grid": """
         static.nn.deform_conv2d
     """,
     "fused kernels of one vendor": """
         nn.functional.flash_attention_v3_varlen nn.functional.flash_attn_qkvpacked
-        nn.functional.flash_attn_varlen_qkvpacked nn.functional.flashmask_attention
-        nn.functional.moe_permute nn.functional.moe_unpermute
-    """,
-    "beam search in a class; plain Python does it under to_static": """
-        nn.BeamSearchDecoder nn.dynamic_decode
+        nn.functional.flash_attn_varlen_qkvpacked nn.functional.flashmask_attention nn.functional.moe_permute
+        nn.functional.moe_unpermute
     """,
     "weights made anew at each call": """
         static.WeightNormParamAttr static.nn.spectral_norm

@@ -126,6 +126,8 @@ from dy2st.functions.math.math import (
     fmin,
     frac,
     frexp,
+    gammainc,
+    gammaincc,
     gammaln,
     heaviside,
     hypot,

@@ -26,8 +26,8 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     (arithmetic, "add subtract multiply divide floor_divide remainder mod floor_mod pow neg trunc"),
     (math, """
         abs exp expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh
-        acosh atanh erf erfinv lgamma gammaln digamma square floor ceil round frac scale clip clamp lerp hypot ldexp
-        copysign nan_to_num logit polygamma stanh sigmoid i0
+        acosh atanh erf erfinv lgamma gammainc gammaincc gammaln digamma square floor ceil round frac scale
+        clip clamp lerp hypot ldexp copysign nan_to_num logit polygamma stanh sigmoid i0
     """),
     (comparison, """
         equal not_equal less_than less less_equal greater_than greater_equal logical_and logical_or logical_xor

@@ -19,6 +19,7 @@ from dy2st.functions.math import (
     histograms,
     math,
     random,
+    random_laws,
     reduction,
     scatter_views,
     search,
@@ -46,10 +47,9 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     """),
     (math, """
         abs acos acosh asin asinh atan atan2 atanh ceil clamp clip copysign cos cosh deg2rad digamma erf erfinv exp
-        expm1 floor fmax fmin frac frexp gammaln heaviside hypot i0 i0e i1 i1e ldexp lerp lgamma log log10 log1p log2
-        logaddexp logit
-        maximum minimum nan_to_num polygamma rad2deg reciprocal round rsqrt scale sgn sigmoid sign sin sinh sqrt
-        square stanh tan tanh
+        expm1 floor fmax fmin frac frexp gammainc gammaincc gammaln heaviside hypot i0 i0e i1 i1e ldexp lerp lgamma
+        log log10 log1p log2 logaddexp logit maximum minimum nan_to_num polygamma rad2deg reciprocal round rsqrt scale
+        sgn sigmoid sign sin sinh sqrt square stanh tan tanh
     """),
     (comparison, """
         allclose bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
@@ -80,6 +80,7 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
         take_along_axis
     """),
     (random, "bernoulli multinomial"),
+    (random_laws, "random_ top_p_sampling"),
     (stacking, """
         as_strided atleast_1d atleast_2d atleast_3d block_diag cartesian_prod combinations dsplit hsplit unfold vsplit
     """),

@@ -39,6 +39,7 @@ from dy2st.nn.layers.activation import (
 from dy2st.nn.layers.attention import MultiHeadAttention
 from dy2st.nn.layers.containers import LayerDict, LayerList, ParameterDict, ParameterList, Sequential
 from dy2st.nn.layers.conv import Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose
+from dy2st.nn.layers.decoding import BeamSearchDecoder, Decoder, dynamic_decode
 from dy2st.nn.layers.dropout import AlphaDropout, Dropout, Dropout2D, Dropout3D, FeatureAlphaDropout
 from dy2st.nn.layers.linear import Bilinear, Embedding, Linear
 from dy2st.nn.layers.loss import (
@@ -60,11 +61,13 @@ from dy2st.nn.layers.loss import (
     NLLLoss,
     PairwiseDistance,
     PoissonNLLLoss,
+    RNNTLoss,
     SmoothL1Loss,
     SoftMarginLoss,
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )  # fmt: skip
+from dy2st.nn.layers.many_classes import AdaptiveLogSoftmaxWithLoss, HSigmoidLoss
 from dy2st.nn.layers.norm import (
     BatchNorm,
     BatchNorm1D,
@@ -109,6 +112,8 @@ from dy2st.nn.layers.pooling import (
     AvgPool1D,
     AvgPool2D,
     AvgPool3D,
+    FractionalMaxPool2D,
+    FractionalMaxPool3D,
     LPPool1D,
     LPPool2D,
     MaxPool1D,

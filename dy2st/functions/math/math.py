@@ -7,9 +7,9 @@ from typing import Any
 
 from numpy import finfo as _finfo
 
-from dy2st.functions.core.assigning import clone
+from dy2st.functions.core.assigning import clone, detach
 from dy2st.functions.core.assigning import into as _into
-from dy2st.functions.core.operands import cast_to, floating, number, op, ordered, ordered_floating, pair, tensor
+from dy2st.functions.core.operands import binary, cast_to, floating, number, op, ordered, ordered_floating, pair, tensor
 from dy2st.functions.math.arithmetic import counted, trunc
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
@@ -259,6 +259,28 @@ def nan_to_num(
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """Return log(1 + e ** (beta * x)) / beta, x itself where beta * x is above the threshold."""
     return apply(op("softplus"), floating(x, "softplus"), beta=float(beta), threshold=float(threshold))
+
+
+def gammainc(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return the lower incomplete gamma function at y, as a part of Gamma(x); NaN where one is negative.
+
+    Gradients flow to y alone.
+
+    >>> import dy2st as paddle
+    >>> round(paddle.gammainc(paddle.to_tensor(1.0), paddle.to_tensor(2.0)).item(), 4)
+    0.8647
+    """
+    return _incomplete("gammainc", x, y)
+
+
+def gammaincc(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return the upper incomplete gamma function at y, as a part of Gamma(x): 1 - gammainc(x, y)."""
+    return _incomplete("gammaincc", x, y)
+
+
+def _incomplete(name: str, x: Any, y: Any) -> Tensor:
+    x, y = pair(floating(x, name), floating(y, name), name)
+    return binary(op(name), detach(x), y, name)
 
 
 def polygamma(x: Any, n: int, name: str | None = None) -> Tensor:

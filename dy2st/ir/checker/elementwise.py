@@ -24,7 +24,7 @@ _TABLE = """
 1 biufc ? logical_not isnan isinf isfinite
 2 biufc = add sub mul safe_mul pow maximum minimum fmax fmin
 2 fc    = div
-2 f     = atan2 hypot nextafter
+2 f     = atan2 hypot nextafter gammainc gammaincc
 2 biuf  = floordiv mod fmod
 2 biu   = bitwise_and bitwise_or bitwise_xor
 2 iu    = shift_left shift_right gcd lcm

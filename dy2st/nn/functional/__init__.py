@@ -77,6 +77,7 @@ from dy2st.nn.functional.dropping import (
     dropout3d,
     feature_alpha_dropout,
 )  # fmt: skip
+from dy2st.nn.functional.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
 from dy2st.nn.functional.lookup import embedding, gather_tree, one_hot
 from dy2st.nn.functional.loss import (
     binary_cross_entropy,
@@ -93,6 +94,7 @@ from dy2st.nn.functional.loss import (
     soft_margin_loss,
     square_error_cost,
 )  # fmt: skip
+from dy2st.nn.functional.many_classes import adaptive_log_softmax_with_loss, class_center_sample, hsigmoid_loss
 from dy2st.nn.functional.norm import (
     batch_norm,
     group_norm,
@@ -114,6 +116,7 @@ from dy2st.nn.functional.pooling import (
     max_pool3d,
 )  # fmt: skip
 from dy2st.nn.functional.resizing import interpolate, upsample
+from dy2st.nn.functional.rnnt import rnnt_loss
 from dy2st.nn.functional.sampling import affine_grid, grid_sample
 from dy2st.nn.functional.shuffling import (
     channel_shuffle,

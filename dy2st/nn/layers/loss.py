@@ -9,6 +9,7 @@ from dy2st.nn.functional import distance as D
 from dy2st.nn.functional import loss as F
 from dy2st.nn.functional.ctc import ctc_loss
 from dy2st.nn.functional.reduce_loss import check_reduction
+from dy2st.nn.functional.rnnt import rnnt_loss
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.from_function import layer_of
 
@@ -45,6 +46,8 @@ MultiMarginLoss = _loss("MultiMarginLoss", D.multi_margin_loss, p=1, margin=1.0,
 MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", D.multi_label_margin_loss, reduction="mean")
 PairwiseDistance = _loss("PairwiseDistance", D.pairwise_distance, p=2.0, epsilon=1e-6, keepdim=False)
 CosineSimilarity = _loss("CosineSimilarity", D.cosine_similarity, axis=1, eps=1e-8)
+
+RNNTLoss = _loss("RNNTLoss", rnnt_loss, blank=0, fastemit_lambda=0.001, reduction="mean")
 
 
 class MSELoss(Layer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.nn.functional import adaptive_pooling as A
+from dy2st.nn.functional import fractional_pooling as R
 from dy2st.nn.functional import pooling as F
 from dy2st.nn.functional import unpooling as U
 from dy2st.nn.layers.from_function import REQUIRED, layer_of
@@ -44,3 +45,9 @@ AdaptiveMaxPool3D = _adaptive("AdaptiveMaxPool3D", A.adaptive_max_pool3d, return
 MaxUnPool1D = _pool("MaxUnPool1D", U.max_unpool1d, data_format="NCL", output_size=None)
 MaxUnPool2D = _pool("MaxUnPool2D", U.max_unpool2d, data_format="NCHW", output_size=None)
 MaxUnPool3D = _pool("MaxUnPool3D", U.max_unpool3d, data_format="NCDHW", output_size=None)
+FractionalMaxPool2D = _adaptive(
+    "FractionalMaxPool2D", R.fractional_max_pool2d, kernel_size=None, random_u=None, return_mask=False
+)
+FractionalMaxPool3D = _adaptive(
+    "FractionalMaxPool3D", R.fractional_max_pool3d, kernel_size=None, random_u=None, return_mask=False
+)
