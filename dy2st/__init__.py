@@ -131,6 +131,7 @@ _SUBPACKAGES = [
     "linalg",
     "metric",
     "nn",
+    "onnx",
     "optimizer",
     "profiler",
     "regularizer",

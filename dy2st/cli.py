@@ -26,6 +26,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
 from dy2st.jit import StaticFunction, load, to_static
 from dy2st.nn.layer import Layer
+from dy2st.onnx.exporting import export
 from dy2st.passes.core.base import run_pipeline
 from dy2st.passes.pipelines import PIPELINES, all_passes, converge
 from dy2st.runtime.backends.cpu import STAGES
@@ -74,6 +75,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--method", default="forward", help="which of the saved methods (default: forward)")
     run.add_argument("--train", action="store_true", help="run it as in training")
     run.set_defaults(command=_run)
+    onnx = commands.add_parser("onnx", help="write a saved model as an ONNX model")
+    onnx.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
+    onnx.add_argument("-o", "--output", metavar="FILE.onnx", type=Path, help="default: beside the model")
+    onnx.add_argument("--train", action="store_true", help="write it as in training")
+    onnx.set_defaults(command=_onnx)
     viz = commands.add_parser("viz", help="draw a saved model as an HTML page or as SVG")
     viz.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
     viz.add_argument("-o", "--output", metavar="FILE.html", type=Path, help="default: beside the model")
@@ -148,6 +154,12 @@ def _run(options: argparse.Namespace) -> None:
     with open(options.output, "wb") as file:
         np.savez(file, allow_pickle=False, **outputs)
     print(f"{options.output}: {', '.join(f'{n} {a.dtype}{list(a.shape)}' for n, a in outputs.items())}")
+
+
+def _onnx(options: argparse.Namespace) -> None:
+    layer = load(options.model)
+    layer.train(options.train)
+    print(export(layer, options.output or program_file.file_name(options.model).with_suffix(".onnx")))
 
 
 def _viz(options: argparse.Namespace) -> None:

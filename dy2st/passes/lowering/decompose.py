@@ -14,7 +14,7 @@ rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from dy2st.dtypes import DType, dtype, float16, float32
 from dy2st.ir.builder import Builder
@@ -33,26 +33,30 @@ _rule = entering(RULES)
 
 
 class Decompose(Pass):
-    """Replace large operations by small ones."""
+    """Replace large operations by small ones, but those that are `kept`."""
 
     name = "decompose"
+
+    def __init__(self, kept: Container[str] = ()):
+        self._kept = kept
 
     def apply(self, program: Program) -> bool:
         changed = False
         for function in program.functions.values():
-            changed |= _block(function, {})
+            changed |= _block(function, {}, self._kept)
         return changed
 
 
-def _block(block: Block, values: dict[Value, Value]) -> bool:
+def _block(block: Block, values: dict[Value, Value], kept: Container[str]) -> bool:
     changed = False
     operations, block.operations = block.operations, []
     b = Builder(block)
     for operation in operations:
         operation.operands = [values.get(v, v) for v in operation.operands]
         for inner in operation.blocks:
-            changed |= _block(inner, {})
-        rule = _widened if _wide(operation) is not None else RULES.get(operation.op.name)
+            changed |= _block(inner, {}, kept)
+        rule = None if operation.op.name in kept else RULES.get(operation.op.name)
+        rule = _widened if _wide(operation) is not None else rule
         b.location = operation.location
         made = rule(b, operation) if rule is not None else None
         if made is None:

@@ -1,0 +1,1 @@
+"""A Program becomes an ONNX graph: values, nodes, control flow, and a rule for each op in `rules/`."""
