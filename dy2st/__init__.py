@@ -31,6 +31,7 @@ with _kept():  # what modules are made of
     from dy2st.ir.context import current as _current
     from dy2st.ir.program import Program as _Program
     from dy2st.jit.api import to_static as _to_static
+    from dy2st.jit.dispatch.op_code import OpCode as _OpCode
     from dy2st.jit.static_function import LibraryFunction as _LibraryFunction
     from dy2st.jit.tracing.conversion_cache import look_around as _look_around
     from dy2st.missing import no_attribute as _no_attribute
@@ -183,6 +184,7 @@ def _whole(function: _Any) -> _Any:
 
 
 _current().process.to_static, _current().process.library_program = _whole, _LibraryFunction
+_current().process.op_code = _OpCode
 
 
 def __dir__() -> list[str]:

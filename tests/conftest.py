@@ -20,6 +20,7 @@ import pytest
 from hypothesis import settings
 
 import dy2st as paddle
+from dy2st.ir.context import current
 from tests import objects
 from tests.beside import Beside
 from tests.round_trips import RoundTrips
@@ -79,7 +80,8 @@ def missing_for_gpu() -> str:
 
 @pytest.fixture(autouse=True)
 def fixed_seed() -> Iterator[None]:
-    """Give each test the same random numbers, whatever ran before it, and eager mode before and after it."""
+    """Give each test the same random numbers and code of eager ops, whatever ran before it, and eager mode."""
+    current().process.ops.clear()
     random.seed(0)
     np.random.seed(0)
     paddle.seed(0)

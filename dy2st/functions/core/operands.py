@@ -22,6 +22,8 @@ from dy2st.runtime.tracer.values.symbolic_scalar import NumPyNumber, Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList
 
 NUMBERS = (bool, int, float, complex, Scalar)
+_INEXACT, _ORDERED = frozenset("fc"), frozenset("biuf")
+_UNDERSTOOD = (Tensor, *NUMBERS, np.ndarray, np.generic)
 _OF_NUMPY = (np.generic, NumPyNumber)
 
 
@@ -111,11 +113,13 @@ def _beside(t: DType, x: Any) -> DType:
 
 def understood(value: Any) -> bool:
     """Return whether `value` can stand beside a tensor: a tensor, number, NumPy number or array."""
-    return isinstance(value, (Tensor, *NUMBERS, np.ndarray, np.generic))
+    return isinstance(value, _UNDERSTOOD)
 
 
 def tensor(value: Any, name: str, dtype: DType | None = None) -> Tensor:
     """Return `value` as a tensor, in `dtype` if it is given; TypeError, naming the function, for what is none."""
+    if dtype is None and value.__class__ is Tensor:
+        return value
     if isinstance(value, _OF_NUMPY):
         value = value.item()
     if isinstance(value, NUMBERS):
@@ -146,6 +150,12 @@ def pair(x: Any, y: Any, name: str) -> tuple[Tensor, Tensor]:
     return cast_to(x, dtype), cast_to(y, dtype)
 
 
+def _kind(x: Any) -> str | None:
+    """Return the kind of the dtype of a tensor that has an array of NumPy's; None for anything else."""
+    array: Any = x._payload if x.__class__ is Tensor else None
+    return array.dtype.kind if array.__class__ is np.ndarray else None
+
+
 def together(values: Sequence[Any], name: str) -> list[Tensor]:
     """Return several operands as tensors of the dtype in which all meet."""
     tensors = [tensor(v, name) for v in values]
@@ -159,12 +169,16 @@ def together(values: Sequence[Any], name: str) -> list[Tensor]:
 
 def floating(x: Any, name: str) -> Tensor:
     """Return `x` as a float (or complex) tensor: integers and booleans become the default float."""
+    if _kind(x) in _INEXACT:
+        return x
     x = tensor(x, name)
     return x if x.dtype.kind in "fc" else cast_to(x, default_dtype())
 
 
 def ordered(x: Any, name: str) -> Tensor:
     """Return `x` as a tensor of numbers that have an order; TypeError, naming the function, for complex ones."""
+    if _kind(x) in _ORDERED:
+        return x
     x = tensor(x, name)
     if x.dtype.is_complex:
         raise undefined(name, [x.dtype])
@@ -173,6 +187,8 @@ def ordered(x: Any, name: str) -> Tensor:
 
 def ordered_floating(x: Any, name: str) -> Tensor:
     """Return `x` as a float tensor; TypeError, naming the function, for complex numbers."""
+    if _kind(x) == "f":
+        return x
     return floating(ordered(x, name), name)
 
 

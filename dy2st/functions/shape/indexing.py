@@ -17,7 +17,7 @@ from dy2st.ops.core.index_spec import Spec
 from dy2st.runtime.eager import inplace
 from dy2st.runtime.eager.copy_on_write import leave_kept
 from dy2st.runtime.eager.device import move, namespace_of, place_of
-from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.dispatch import apply, view
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList
@@ -32,8 +32,45 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
     Raises IndexError where an index is out of range or of no use.
     """
+    context = current()
+    if context.trace is None and context.amp is None:
+        array, parts = x._payload, key if key.__class__ is tuple else (key,)
+        if array.__class__ is np.ndarray and (basic := _basic(parts)) is not None:
+            try:
+                out = array[(*parts, ...)]
+            except IndexError:
+                pass  # said below in words of its own
+            else:
+                return view(_INDEX, (x, *basic[1]), {"spec": basic[0]}, out)
     spec, operands = parse(x, key)
     return apply(_INDEX, x, *operands, spec=spec)
+
+
+def _basic(parts: tuple[Any, ...]) -> tuple[Spec, list[Any]] | None:
+    """Return what `parse` gives for Python ints and slices of them in eager mode; None for other indices."""
+    spec: list[tuple[Any, ...]] = []
+    operands: list[Any] = []
+    for part in parts:
+        if part.__class__ is int:
+            spec.append(("int", "?"))
+            operands.append(part)
+        elif part.__class__ is slice:
+            bounds = part.start, part.stop, part.step
+            item: list[str | None] = ["slice"]
+            for bound in bounds:
+                if bound.__class__ is int:
+                    operands.append(bound)
+                    item.append("?")
+                elif bound is None:
+                    item.append(None)
+                else:
+                    return None
+            if part.step == 0:
+                return None
+            spec.append(tuple(item))
+        else:
+            return None
+    return tuple(spec), operands
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:

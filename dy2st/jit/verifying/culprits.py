@@ -47,7 +47,9 @@ class RepeatableCall:
 
     def eager(self) -> Any:
         """Run as Python and NumPy, with everything under `to_static` inside of it as Python too."""
-        process = replace(current().process, to_static_enabled=False, native_from=math.inf, walks_of_tape=math.inf)
+        process = replace(
+            current().process, to_static_enabled=False, native_from=math.inf, ops=None, walks_of_tape=math.inf
+        )
         with replaced(process=process):
             return self.plain(*self.inputs, **self.keywords)
 

@@ -87,7 +87,7 @@ def _codes_of(function: Callable[..., Any]) -> list[CodeType]:
     return [function.__code__, *inner]
 
 
-_WATCHED = frozenset((dispatch.apply.__code__, *_codes_of(binary_fast_path.short_way)[1:]))
+_WATCHED = frozenset((dispatch.apply.__code__, dispatch.view.__code__, *_codes_of(binary_fast_path.short_way)[1:]))
 
 
 def copied(array: Any) -> np.ndarray:

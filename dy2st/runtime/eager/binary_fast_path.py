@@ -15,6 +15,7 @@ from numpy import ndarray
 from dy2st.ir.context import current
 from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.dispatch import quietly, ufunc_of
+from dy2st.runtime.eager.frequent_ops import calls_of, ended
 from dy2st.runtime.eager.tape.node import Edge, Node, note_kept
 from dy2st.runtime.eager.tape.op_derivative import ghost
 from dy2st.runtime.eager.tensor import Tensor
@@ -48,14 +49,28 @@ def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
             x = _beside(y, x)
         if not isinstance(x, Tensor) or not isinstance(y, Tensor):
             return ELSEWHERE
-        a, b = x._payload, y._payload
-        if a.__class__ is not ndarray or b.__class__ is not ndarray or a.dtype is not b.dtype:
-            return ELSEWHERE
-        kind = a.dtype.kind
-        if kind not in kinds:
-            return ELSEWHERE
-        made = Tensor(quietly(ufunc, a, b))
-        if differentiable and context.grad and not (x.stop_gradient and y.stop_gradient) and kind in "fc":
+        made: Any = None
+        calls: Any = None
+        if context.process.ops is not None:
+            calls = context.process.ops.get(op) or calls_of(context.process.ops, op, op, {})
+            for call, code, plan in calls.ready:
+                made = call(code, x, y)
+                if made is not None:
+                    made = made if made.__class__ is Tensor else ended(plan, made, (x, y))
+                    break
+        if made is None:
+            a, b = x._payload, y._payload
+            if a.__class__ is not ndarray or b.__class__ is not ndarray or a.dtype is not b.dtype:
+                return ELSEWHERE
+            if a.dtype.kind not in kinds:
+                return ELSEWHERE
+            made = Tensor(quietly(ufunc, a, b))
+            if calls is not None and calls.open:
+                calls.note(context.process, (x, y))
+        if differentiable and context.grad and not (x.stop_gradient and y.stop_gradient):
+            a, b = x._payload, y._payload
+            if a.dtype.kind not in "fc":
+                return made
             edges = [_edge(x), _edge(y)]
             if linear:
                 node = Node(name, edges, (None,), (op, {}, [ghost(a), ghost(b)]))

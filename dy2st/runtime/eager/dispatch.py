@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from contextvars import Context, copy_context
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from dy2st.dtypes import DType, of_array
+from dy2st.ir.context import Context as EagerContext
 from dy2st.ir.context import current
 from dy2st.ir.opdef import EVERY_KIND, undefined
 from dy2st.ir.program import Value
 from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.device import namespace, namespace_of
+from dy2st.runtime.eager.frequent_ops import calls_of
 from dy2st.runtime.eager.native_ops import run_natively
 from dy2st.runtime.eager.tape.node import Node
 from dy2st.runtime.eager.tensor import Tensor, needs_value
@@ -31,34 +34,75 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
         operands = context.amp.cast(op, operands, apply)
     if context.trace is not None:
         return context.trace.apply(op, operands, attributes)
+    if op.is_view and op.makes_view(**attributes):
+        return _apply(op, operands, attributes, context)
+    process = context.process
+    if process.ops is not None:
+        key = (op, *attributes.items()) if attributes else op
+        try:
+            calls = process.ops[key]
+        except KeyError:
+            calls = calls_of(process.ops, key, op, attributes)
+        except TypeError:  # an attribute that has no hash
+            return _apply(op, operands, attributes, context)
+        if calls.ready:
+            made = calls.run(operands)
+            if made is not None:
+                if made.__class__ is list:
+                    made = tuple(made)
+                if context.grad and op.differentiable:
+                    for t in operands:
+                        if not t.stop_gradient:
+                            record(op, operands, [t._payload for t in operands], attributes, made)
+                            break
+                return made
+        if calls.open:
+            made = _apply(op, operands, attributes, context)
+            calls.note(process, operands)
+            return made
+    return _apply(op, operands, attributes, context)
+
+
+def _apply(op: Op, operands: Any, attributes: dict[str, Any], context: EagerContext) -> Any:
+    """Apply an op to arrays, as NumPy or native code of large arrays does it."""
     arrays: list[Any] = []
-    here, bare, large, needs = False, not attributes, False, False
-    least = context.process.native_from
+    here, plain, large, needs = False, True, False, False
+    least = context.process.native_from if op.native_in_eager else inf
+    kinds = op.defined_on
+    every = kinds is EVERY_KIND
+    taken = every or kinds.__class__ is str
     for t in operands:
         if isinstance(t, Tensor):
             array = t._payload
             arrays.append(array)
-            if array.__class__ is ndarray:
+            if array.__class__ is not ndarray:
+                plain = False
+            else:
                 here = True
                 if array.size >= least:
                     large = True
-            else:
-                bare = False
+                if not every and array.dtype.kind not in kinds:
+                    taken = False
             if not t.stop_gradient:
                 needs = True
         else:
             arrays.append(t)
-            bare = False
-    kinds = op.defined_on
-    if kinds is not EVERY_KIND and not (here and kinds.__class__ is str and _are_taken(arrays, kinds)):
+            if t.__class__ is not int and t.__class__ is not float:
+                plain = False
+    if not taken or not (every or (here and plain)):
         op.refuse_dtypes(_dtypes(arrays))
-    kernel = ufunc_of(op, len(arrays)) if bare and here else None
     made: Any
     try:
-        if kernel is not None:
-            made = Tensor(quietly(kernel, *arrays))
-        elif here and not op.effect and not (op.native_in_eager and (large or op.random)) and _are_plain(arrays):
-            made = _made_of(quietly_run(op.eval, np, *arrays, **attributes), op, operands, arrays, attributes)
+        if here and plain and op.is_view and op.makes_view(**attributes):
+            made = _viewed(op, operands, attributes, op.eval(np, *arrays, **attributes))
+        elif here and plain and not large and not op.effect and not (op.random and op.native_in_eager):
+            kernel = None if attributes else ufunc_of(op, len(arrays))
+            if kernel is not None:
+                made = Tensor(quietly(kernel, *arrays))
+            else:
+                out = quietly_run(op.eval, np, *arrays, **attributes)
+                fresh = op.fresh and out.__class__ is ndarray
+                made = Tensor(out) if fresh else _made_of(out, op, operands, arrays, attributes)
         else:
             made = _evaluate(op, operands, arrays, attributes)
     except TypeError as error:
@@ -70,22 +114,23 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
     return made
 
 
+def view(op: Op, operands: Any, attributes: dict[str, Any], out: ndarray) -> Tensor:
+    """Return what an op gives that views its first operand, an array that was taken already, in eager mode."""
+    made = _viewed(op, operands, attributes, out)
+    x = operands[0]
+    if not x.stop_gradient and op.differentiable and current().grad:
+        record(op, operands, [x._payload, *operands[1:]], attributes, made)
+    return made
+
+
+def _viewed(op: Op, operands: Any, attributes: dict[str, Any], out: Any) -> Tensor:
+    made = Tensor(out)
+    note_view(op, operands, attributes, made)
+    return made
+
+
 def _dtypes(arrays: list[Any]) -> list[DType | None]:
     return [of_array(a) if hasattr(a, "dtype") else None for a in arrays]
-
-
-def _are_taken(arrays: list[Any], kinds: Any) -> bool:
-    for a in arrays:  # noqa: SIM110  a generator takes three times as long
-        if a.__class__ is not ndarray or a.dtype.kind not in kinds:
-            return False
-    return True
-
-
-def _are_plain(arrays: list[Any]) -> bool:
-    for a in arrays:  # noqa: SIM110  likewise
-        if a.__class__ is not ndarray and a.__class__ is not int and a.__class__ is not float:
-            return False
-    return True
 
 
 def _evaluate(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any]) -> Any:
@@ -105,9 +150,7 @@ def _made_of(
     if out.__class__ is tuple:
         return tuple(Tensor(_owned(xp, o, arrays)) for o in out)
     if op.is_view and op.makes_view(**attributes):
-        made = Tensor(out)
-        note_view(op, operands, attributes, made)
-        return made
+        return _viewed(op, operands, attributes, out)
     return Tensor(_owned(xp, out, arrays))
 
 
@@ -193,30 +236,23 @@ def _new_quiet() -> Context:
 
 def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], made: Any) -> None:
     """Put a node on the tape when a result can carry a gradient."""
-    if made.__class__ is Tensor:
-        if made._payload.dtype.kind not in "fc":
-            return
-        for t in operands:
-            if isinstance(t, Tensor) and t._view is not None:
-                t._view.refresh(t)
-        made._node = node = Node.of_op(op, operands, arrays, attributes, (made,))
-        made.stop_gradient = False
-        if current().saved is not None:
-            current().saved.keep(node)
-        return
-    results = made if isinstance(made, tuple) else (made,)
-    live = [t for t in results if t._payload.dtype.kind in "fc"]
-    if not live:
+    alone = made.__class__ is Tensor
+    outs = [made._payload] if alone else [t._payload for t in made]
+    if not (outs[0].dtype.kind in "fc" if alone else any(a.dtype.kind in "fc" for a in outs)):
         return
     for t in operands:
         if isinstance(t, Tensor) and t._view is not None:
             t._view.refresh(t)
-    node = Node.of_op(op, operands, arrays, attributes, results)
-    for i, t in enumerate(results):
-        if t._payload.dtype.kind in "fc":
-            t._node, t._index, t.stop_gradient = node, i, False
-    if current().saved is not None:
-        current().saved.keep(node)
+    node = Node.of_op(op, operands, arrays, attributes, outs)
+    if alone:
+        made._node, made.stop_gradient = node, False
+    else:
+        for i, t in enumerate(made):
+            if outs[i].dtype.kind in "fc":
+                t._node, t._index, t.stop_gradient = node, i, False
+    saved = current().saved
+    if saved is not None:
+        saved.keep(node)
 
 
 def note_view(op: Op, operands: Any, attributes: dict[str, Any], made: Tensor) -> None:

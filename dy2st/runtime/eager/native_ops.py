@@ -28,7 +28,7 @@ from dy2st.runtime.executor.executable import Compiled
 
 _MOST_KINDS = 1024
 _PLAIN = (bool, int, float, str, type(None), DType)
-_REFUSALS = (Dy2stError, MemoryError, ValueError, IndexError, TypeError)
+REFUSALS = (Dy2stError, MemoryError, ValueError, IndexError, TypeError)
 """What wrong operands raise, here in other words than `eval` has for it."""
 _programs: dict[Any, Compiled | None] = {}
 
@@ -56,7 +56,7 @@ def run_natively(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) ->
         return None
     try:
         made = compiled.run(operands, np)
-    except _REFUSALS:
+    except REFUSALS:
         return None
     return made[0] if len(made) == 1 else tuple(made)
 
@@ -71,7 +71,8 @@ def _program_of(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> 
     except KeyError:
         if len(_programs) >= _MOST_KINDS:
             _programs.clear()
-        found = _programs[key] = _made(op, key[2], attributes)
+        program = op_program(op, key[2], attributes)
+        found = _programs[key] = None if program is None else Compiled(program, whole=True)
         return found
 
 
@@ -79,25 +80,27 @@ def _is_taken(x: Any) -> bool:
     return x.__class__ in (ndarray, int, float)
 
 
-def _made(op: Op, pattern: tuple[Any, ...], attributes: dict[str, Any]) -> Compiled | None:
-    if not all(map(_is_plain, attributes.values())):
+def op_program(op: Op, pattern: tuple[Any, ...], attributes: dict[str, Any]) -> Program | None:
+    """Return a Program of one op on arguments of a shape pattern; None where there is none."""
+    if not all(map(is_plain, attributes.values())):
         return None
     types = argument_types(pattern)
     b = Builder(names=Names(sum(len(one[1]) for one in pattern if isinstance(one, tuple))))
     arguments = [b.argument(kind) for kind in types]
     try:
         results = b.apply(op, arguments, attributes)
-    except _REFUSALS:
+    except REFUSALS:
         return None
     results = list(results) if isinstance(results, (list, tuple)) else [results]
     if not all(isinstance(value.type, TensorType) for value in results):
         return None
     b.block.results = results
-    return Compiled(Program({"main": b.block}), whole=True)
+    return Program({"main": b.block})
 
 
-def _is_plain(x: Any) -> bool:
-    return isinstance(x, _PLAIN) or (isinstance(x, tuple) and all(map(_is_plain, x)))
+def is_plain(x: Any) -> bool:
+    """Return whether an attribute is a plain value, or a tuple of them."""
+    return isinstance(x, _PLAIN) or (isinstance(x, tuple) and all(map(is_plain, x)))
 
 
 if (_told := config.eager_native()) is not None:

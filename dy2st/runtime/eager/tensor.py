@@ -73,7 +73,7 @@ class Tensor(TensorMethods):
     def dtype(self) -> DType:
         """The element type."""
         payload = self._payload
-        return tensor_type(payload).dtype if isinstance(payload, Value) else dtypes.of_array(payload)
+        return dtypes.of_array(payload) if not isinstance(payload, Value) else tensor_type(payload).dtype
 
     @property
     def shape(self) -> list[Any]:
@@ -90,7 +90,11 @@ class Tensor(TensorMethods):
     def ndim(self) -> int:
         """The number of axes."""
         payload = self._payload
-        return tensor_type(payload).rank if isinstance(payload, Value) else payload.ndim
+        return (
+            payload.ndim
+            if payload.__class__ is np.ndarray or not isinstance(payload, Value)
+            else tensor_type(payload).rank
+        )
 
     def dim(self) -> int:
         """Return the number of axes."""

@@ -16,7 +16,7 @@ from dy2st.ir.context import current
 from dy2st.ir.types import is_differentiable
 from dy2st.ops.core.base import Op
 from dy2st.runtime.backends.donation import DonatedInputs
-from dy2st.runtime.eager.tape.op_derivative import ghost
+from dy2st.runtime.eager.tape.op_derivative import ghost, ghosts
 from dy2st.runtime.executor.executable import Compiled, CompiledPullback
 
 _numbers = itertools.count(1)
@@ -61,28 +61,26 @@ class Node:
         self.number = next(_numbers)
 
     @classmethod
-    def of_op(cls, op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], results: Any) -> Node:
-        """Return the node of an op that ran on `arrays`; a linear op keeps shapes, not elements."""
+    def of_op(cls, op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], outs: list[Any]) -> Node:
+        """Return the node of an op that made `outs` of `arrays`; a linear op keeps shapes, not elements."""
         edges, versions = edges_of(operands)
-        outs: list[Any] = [t._payload for t in results]
         linear = op.linear_together or (op.linear_in if len(op.linear_in) == 1 else ())
-        all_of_them = op.variadic or (bool(linear) and linear[-1] + 1 == len(edges) == len(linear))
-        if linear and not all_of_them:
-            for i, edge in enumerate(edges):
-                if edge is not None and i not in linear:
-                    linear = ()  # linear in some operands only, as a quotient is, and another one needs a gradient
-                    break
         kept = operands
         if linear:
-            if all_of_them:
-                arrays, kept = list(map(ghost, arrays)), ()
+            if op.variadic or linear[-1] + 1 == len(edges) == len(linear):
+                return cls(op.name, edges, ghosts(outs), (op, attributes, ghosts(arrays)), (), versions)
+            for i, edge in enumerate(edges):
+                if edge is not None and i not in linear:
+                    break  # linear in some operands only, as a quotient is, and another one needs a gradient
             else:
-                arrays, kept = arrays.copy(), list(operands)
+                arrays, kept, outs = arrays.copy(), list(operands), ghosts(outs)
                 for i in linear:
                     if i < len(arrays):
                         arrays[i], kept[i] = ghost(arrays[i]), None
-            outs = list(map(ghost, outs))
-        note_kept(kept)
+        for edge in edges:
+            if edge is None:
+                note_kept(kept)
+                break
         return cls(op.name, edges, outs, (op, attributes, arrays), kept, versions)
 
     def check_versions(self, used: Sequence[int]) -> None:
@@ -116,22 +114,23 @@ def edges_of(operands: Sequence[Any]) -> tuple[list[Edge], list[Any] | None]:
     """Return the edges of a node and the versions of operands that share memory."""
     edges: list[Edge] = []
     versions: list[Any] | None = None
-    for i, t in enumerate(operands):
-        if type(t) in _NUMBERS:
+    for t in operands:
+        if t.__class__ in _NUMBERS:
             edges.append(None)
             continue
         try:
-            stops, version = t.stop_gradient, t._version
+            version = t._version
         except AttributeError:  # no tensor
             edges.append(None)
             continue
-        if stops:
-            edges.append(None)
-        else:
-            edges.append(t if t._node is None else (t._node, t._index))
         if version is not None:
             versions = versions or []
-            versions.append((i, version, version.number))
+            versions.append((len(edges), version, version.number))
+        if t.stop_gradient:
+            edges.append(None)
+        else:
+            node = t._node
+            edges.append(t if node is None else (node, t._index))
     return edges, versions
 
 

@@ -47,9 +47,17 @@ def ghost(x: Any) -> Any:
 
     A small array that owns its memory stays as well: to let go of it is not worth the time.
     """
-    if x.__class__ is np.ndarray and x.size <= SMALL and x.base is None:
+    if x.__class__ is np.ndarray and x.size <= SMALL and x.base.__class__ is not np.ndarray:
         return x
     return Ghost(x.shape, x.dtype) if hasattr(x, "shape") else x
+
+
+def ghosts(values: list[Any]) -> list[Any]:
+    """Return the ghosts of values: the list itself where all stay."""
+    for x in values:
+        if x.__class__ is not np.ndarray or x.size > SMALL or x.base.__class__ is np.ndarray:
+            return list(map(ghost, values))
+    return values
 
 
 @record(frozen=True)

@@ -16,7 +16,7 @@ The plate has, behind what other plates have (entry.py):
 
     UNSEEN   inputs   the first of them that are to differ   results that are made tensors, -1 for the only one
     where their numbers stand   how tensors are made   where a tensor has its array   and its `stop_gradient`
-    a line for each input: its type, 0 for what goes on as it is, 1 for a tuple of what does; its `stop_gradient`
+    a line for each input: its type, 0 for what goes on as it is, 1 for a tuple of what does; its `stop_gradient`, or 0
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
 from dy2st.runtime.backends.cpu.trampolines.object_layout import maker, places, slots_of
 from dy2st.runtime.eager.tensor import Tensor
 
-Input = tuple[type[Tensor], bool] | bool
-"""The type of a tensor and its `stop_gradient`; whether anything else is the only item of a tuple."""
+Input = tuple[type[Tensor], bool | None] | bool
+"""The type of a tensor and its `stop_gradient` (None: any); whether anything else is the only item of a tuple."""
 MOST_INPUTS = 4_000
 """A row of so many arrays stands on the stack."""
 ALONE = -1
@@ -116,6 +116,7 @@ class _Layout:
             and call(lambda x: x.size, given) == 1
             and call(lambda _: False, given) is unseen
             and call(lambda _: [array], Tensor(array, stop_gradient=False)) is unseen
+            and self.call([(Tensor, None)], unseen, None, 0)(lambda x: x.size, Tensor(array, stop_gradient=False)) == 2
         )
 
 
@@ -129,9 +130,9 @@ def _layout() -> _Layout | None:
     return found if found.is_right() else None
 
 
-def _line(tensor: tuple[type[Tensor], bool]) -> tuple[int, int]:
+def _line(tensor: tuple[type[Tensor], bool | None]) -> tuple[int, int]:
     kind, stop_gradient = tensor
-    return id(kind), id(stop_gradient)
+    return id(kind), 0 if stop_gradient is None else id(stop_gradient)
 
 
 def _words(values: Sequence[int]) -> np.ndarray[Any, Any]:

@@ -96,8 +96,9 @@ class _Known(ObjectConversions):
             f.store("ptr", self._sure(self._call("ptr", "PyTuple_GetItem", f"ptr {given}", "i64 0")), place)
         with f.when(compare(f, "ugt", kind, 1), "tensor"):
             self._only(compare(f, "eq", f.load("i64", f.offset(given, api.TYPE)), kind))
-            stop = f.load("ptr", f.offset(given, self._field(call.STOP)))
-            self._only(f.value(f"icmp eq ptr {stop}, {f.load('ptr', f.offset(line, 8))}"))
+            stop, wanted = f.load("ptr", f.offset(given, self._field(call.STOP))), f.load("ptr", f.offset(line, 8))
+            any_stop, same = (f.value(f"icmp eq ptr {wanted}, {x}") for x in ("null", stop))
+            self._only(f.value(f"or i1 {any_stop}, {same}"))
             array = f.load("ptr", f.offset(given, self._field(call.ARRAY)))
             self._only(f.value(f"icmp ne ptr {array}, null"))
             f.store("ptr", array, place)
