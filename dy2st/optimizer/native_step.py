@@ -9,7 +9,7 @@ which all optimizers of a process share Programs: `Optimizer.decides`. A step lo
 what may be set anew between two steps counts up (`tracked_settings.changes`), and the native code looks at the arrays.
 
 NumPy runs the first step with these parameters, code of the user's (a rule, a clipping, a regularizer), and arrays that
-are not plain ones: of another device, with gaps, of other types than the Program's. Many parameters are several
+are not plain ones: of another device, with gaps, of other types than the Program's, in memory that two share. Many parameters are several
 Programs, sorted by shape so that many of these are one.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 from dy2st.dtypes import DType, float64
 from dy2st.naming import is_plain_module
 from dy2st.nn.clip import ClipGradBase, ClipGradByGlobalNorm
-from dy2st.nn.maths import TENSORS
+from dy2st.nn.maths import TENSORS, ArrayMaths
 from dy2st.optimizer.alike import Alike
 from dy2st.optimizer.groups import factor_of
 from dy2st.optimizer.recorded_updates import UpdateRecorder, Updates, is_plain, recorded
@@ -111,8 +111,10 @@ class NativeSteps:
     def __reduce__(self) -> Any:
         return NativeSteps, (self._optimizer,)
 
-    def run(self, pairs: Pairs, group: dict[str, Any]) -> Pairs:
-        """Update parameters by their gradients; return the pairs that are left for NumPy."""
+    def run(
+        self, pairs: Pairs, group: dict[str, Any], clip: ClipGradBase | None
+    ) -> tuple[Pairs, ClipGradBase | None]:
+        """Update parameters by their gradients; return the pairs that are left for NumPy, and what still clips them."""
         key = tuple([id(p) for p, _ in pairs])
         try:
             kept = self._kept[key]
@@ -120,28 +122,30 @@ class NativeSteps:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = None
-            return pairs
+            return pairs, clip
         if kept is None or kept.changes != changes.count or not self._says_the_same(kept, pairs):
             if not all(is_plain(g._payload) for _, g in pairs):
-                return pairs
+                return pairs, clip
             kept = self._kept[key] = self._renewed(kept, pairs, group)
         if not kept.parts or any(not vars(p).keys().isdisjoint(_SETTINGS) for p in kept.unlike):
-            return pairs
-        left = self._run(kept.parts, pairs, group.get("grad_clip", self._optimizer._grad_clip))
+            return pairs, clip
+        left, clip = self._run(kept.parts, pairs, clip)
         if left:
             self._kept[key] = None
-        return left
+        return left, clip
 
     def _says_the_same(self, kept: _Kept, pairs: Pairs) -> bool:
         """Return whether functions of the user's say what they said before."""
         return kept.asked is None or [self._optimizer.asked(p) for p, _ in pairs] == kept.asked
 
-    def _run(self, parts: list[_Part], pairs: Pairs, clip: ClipGradBase | None) -> Pairs:
-        rate, total = self._optimizer.get_lr(), np.zeros(())
+    def _run(
+        self, parts: list[_Part], pairs: Pairs, clip: ClipGradBase | None
+    ) -> tuple[Pairs, ClipGradBase | None]:
+        rate, total = self._optimizer.get_lr(), None
         if any(part.norms is not None for part in parts):
             total = self._squares(parts, pairs)
             if total is None:
-                return pairs
+                return pairs, clip
         left: list[tuple[Tensor, Tensor]] = []
         for part in parts:
             inputs = part.inputs(rate, clip, pairs)
@@ -152,7 +156,10 @@ class NativeSteps:
                 left += [pairs[i] for i in part.numbers]
             else:
                 part.write(made)
-        return left
+        if total is None or not left:
+            return left, clip
+        assert isinstance(clip, ClipGradByGlobalNorm)  # of all gradients, not of those that are left
+        return [(p, _scaled(p, g, clip, total)) for p, g in left], None
 
     def _squares(self, parts: list[_Part], pairs: Pairs) -> Any:
         """Return the sum of the squares of all gradients that are clipped; None where arrays are of other kinds."""
@@ -186,7 +193,7 @@ class NativeSteps:
         """Return what decides of the updates: of all together, and of each; None where the user's code does."""
         optimizer = self._optimizer
         clip = group.get("grad_clip", optimizer._grad_clip)
-        if not (clip is None or is_plain_module(type(clip).__module__)):
+        if not (clip is None or is_plain_module(type(clip).__module__)) or _share_memory(pairs):
             return None
         options = {**optimizer._options, **group.get("options", {})}
         changes.noted.add(optimizer)
@@ -283,6 +290,20 @@ class _Decided:
     """Whether it is clipped."""
     factor: float
     decides: Any
+
+
+def _scaled(p: Tensor, g: Tensor, clip: ClipGradByGlobalNorm, total: Any) -> Tensor:
+    """Return the gradient of a parameter, clipped by the sum of the squares of all gradients."""
+    if not getattr(p, "need_clip", True):
+        return g
+    return Tensor(clip.scaled([g.array("a gradient")], total, ArrayMaths(np))[0])
+
+
+def _share_memory(pairs: Pairs) -> bool:
+    """Return whether a parameter is a view, or two share memory: the update of one is then seen by that of the next."""
+    return any(p._view is not None for p, _ in pairs) or len(pairs) > len(
+        {id(p if p._version is None else p._version) for p, _ in pairs}
+    )
 
 
 def _bounds(clip: ClipGradBase | None) -> list[str]:

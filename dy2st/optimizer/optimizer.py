@@ -207,7 +207,8 @@ class Optimizer(Settable):
             with replaced(grad=False):
                 self._record_all(pairs, group, clip)
             return
-        pairs = self._native.run(pairs, group) if pairs else pairs
+        if pairs:
+            pairs, clip = self._native.run(pairs, group, clip)
         grads = [g.array("a gradient") for _, g in pairs]
         with np.errstate(all="ignore"):
             if clip is not None:

@@ -261,6 +261,35 @@ def test_arrays_that_are_not_plain_are_numpys(monkeypatch: pytest.MonkeyPatch) -
     both(monkeypatch, train, "SGD")
 
 
+@pytest.mark.parametrize("kind", ["twice", "detached", "views"])
+def test_parameters_that_share_memory_are_updated_one_after_another(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(training: Training) -> None:
+        p = training.parameters[0]
+        made = {"twice": [p, p], "detached": [p, p.detach()], "views": [p.detach()[1:3], p.detach()[2:]]}[kind]
+        training.optimizer = paddle.optimizer.Adam(0.05, parameters=made)
+        for _ in range(5):
+            for k, t in enumerate(made):
+                t.name, t.stop_gradient, t.grad = f"q_{k}", False, t.detach() * (k + 1.0)
+            training.optimizer.step()
+        if kind == "views":
+            (made[0] * made[1][:2]).sum().backward()
+
+    both(monkeypatch, train)
+
+
+def test_one_of_many_parameters_has_states_of_another_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The norm of all gradients is the clipping's, also where a Program does not take some of them."""
+
+    def train(training: Training) -> None:
+        five(training)
+        state = training.optimizer.state_dict()
+        name = next(name for name in state if name.startswith("p_3_moment1"))
+        state[name]._payload = state[name]._payload.astype("float64")
+        five(training)
+
+    both(monkeypatch, train, shapes=[(k % 5 + 1, 2) for k in range(80)], grad_clip=CLIPS[3])
+
+
 def test_a_rule_of_the_users_stays_python() -> None:
     class Mine(paddle.optimizer.SGD):
         calls = 0
