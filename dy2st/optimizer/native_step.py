@@ -111,9 +111,7 @@ class NativeSteps:
     def __reduce__(self) -> Any:
         return NativeSteps, (self._optimizer,)
 
-    def run(
-        self, pairs: Pairs, group: dict[str, Any], clip: ClipGradBase | None
-    ) -> tuple[Pairs, ClipGradBase | None]:
+    def run(self, pairs: Pairs, group: dict[str, Any], clip: ClipGradBase | None) -> tuple[Pairs, ClipGradBase | None]:
         """Update parameters by their gradients; return the pairs that are left for NumPy, and what still clips them."""
         key = tuple([id(p) for p, _ in pairs])
         try:
@@ -138,9 +136,7 @@ class NativeSteps:
         """Return whether functions of the user's say what they said before."""
         return kept.asked is None or [self._optimizer.asked(p) for p, _ in pairs] == kept.asked
 
-    def _run(
-        self, parts: list[_Part], pairs: Pairs, clip: ClipGradBase | None
-    ) -> tuple[Pairs, ClipGradBase | None]:
+    def _run(self, parts: list[_Part], pairs: Pairs, clip: ClipGradBase | None) -> tuple[Pairs, ClipGradBase | None]:
         rate, total = self._optimizer.get_lr(), None
         if any(part.norms is not None for part in parts):
             total = self._squares(parts, pairs)
