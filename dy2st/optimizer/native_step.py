@@ -9,8 +9,8 @@ which all optimizers of a process share Programs: `Optimizer.decides`. A step lo
 what may be set anew between two steps counts up (`tracked_settings.changes`), and the native code looks at the arrays.
 
 NumPy runs the first step with these parameters, code of the user's (a rule, a clipping, a regularizer), and arrays that
-are not plain ones: of another device, with gaps, of other types than the Program's, in memory that two share. Many parameters are several
-Programs, sorted by shape so that many of these are one.
+are not plain ones: of another device, with gaps, of other types than the Program's, in memory that two share. Many
+parameters are several Programs, sorted by shape so that many of these are one.
 """
 
 from __future__ import annotations
