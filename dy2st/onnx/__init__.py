@@ -1,4 +1,4 @@
-"""`paddle.onnx`: Programs become ONNX models. The extra `onnx` brings the package that it needs, on first use."""
+"""`paddle.onnx`: Programs become ONNX models, and models Layers; by the package of the extra `onnx`, on first use."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,8 @@ from dy2st.late import late_names
 
 if TYPE_CHECKING:
     from dy2st.onnx.exporting import NotExportable, export
+    from dy2st.onnx.loading import load
 
-__all__ = ["NotExportable", "export"]
+__all__ = ["NotExportable", "export", "load"]
 
-__getattr__ = late_names("dy2st.onnx", {"exporting": "NotExportable export"})
+__getattr__ = late_names("dy2st.onnx", {"exporting": "NotExportable export", "loading": "load"})

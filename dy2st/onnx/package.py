@@ -13,7 +13,7 @@ def onnx_package() -> Any:
     try:
         package = import_module("onnx")
         import_module("onnx.numpy_helper")
-        import_module("onnx.shape_inference")
+        import_module("onnx.inliner")
     except ImportError as error:
         raise MissingExtraError("onnx", "onnx", "reading and writing ONNX models") from error
     return package
