@@ -1,5 +1,7 @@
 """backward() inside of a function of Programs: which tensors get a gradient, and what a write does to a leaf."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -329,3 +331,28 @@ def test_derivatives_through_lists_of_earlier_turns_are_those_of_eager(function,
     else:
         found = paddle.jit.to_static(function, full_graph=True)(x, turns)
     np.testing.assert_allclose(found.numpy(), function(x, turns).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "after other calls"])
+def test_a_parameter_and_its_optimizer_that_are_both_arguments(late):
+    def step(weight, optimizer, x):
+        ((x * weight) ** 2).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad(set_to_zero=False)
+
+    def weights(function):
+        w, other = paddle.create_parameter([2], "float32"), paddle.create_parameter([2], "float32")
+        for p in (w, other):
+            p.set_value(tensor(1, 2))
+        sgd = paddle.optimizer.SGD(0.1, parameters=[w])
+        for _ in range(3):
+            function(other if late else w, sgd, tensor(1, 1))
+            other.clear_gradient()
+        for _ in range(3):
+            function(w, sgd, tensor(1, 1))
+        return w.tolist()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        found = weights(paddle.jit.to_static(step))
+    assert found == pytest.approx(weights(step))

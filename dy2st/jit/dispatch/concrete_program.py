@@ -44,6 +44,8 @@ class ConcreteProgram:
         self.compiled = Compiled(traced.program, whole=True, strict=strict)
         self.written = sorted(traced.written_leaves), traced.written_state
         """What a run writes in place: which arguments, and which of the state."""
+        self.graded = traced.graded
+        """Of which arguments, and which tensors from outside, a run reads or writes the gradient."""
         self.changed_outside, self.changed_containers = traced.changed_outside, traced.changed_containers
         self.names = list(made.names)
         self.tree = made.tree
@@ -129,9 +131,12 @@ class ConcreteProgram:
         return not hooked and all(leaves[i]._grad is None for i in self.traced.grad_free)
 
     def meets(self, leaves: Sequence[Any]) -> bool:
-        """Return whether an argument and a tensor from outside are one, and a run writes it: the Program knows of
-        two.
+        """Return whether an argument and a tensor from outside are one, and a run writes it or its gradient: the
+        Program knows of two.
         """
+        graded, others = self.graded
+        if others and any(i < len(leaves) and id(leaves[i]) in others for i in graded):
+            return True
         arguments, outside = self.written
         if not arguments and not outside:
             return False

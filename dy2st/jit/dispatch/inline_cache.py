@@ -148,7 +148,12 @@ class _InlineCacheEmitter(StateLines):
         tensors = [v for v, (_, t) in zip(state, self.program.traced.state, strict=True) if t is not None]
         self.names["meet"] = meet
         changed = [self.containers[i] for i in self.program.changed_containers]
-        groups = (self.containers, self.program.changed_outside), (changed, frozenset(self.program.traced.outside))
+        numbers, others = self.program.graded
+        groups = (
+            (self.containers, self.program.changed_outside),
+            (changed, frozenset(self.program.traced.outside)),
+            ([leaves[i] for i in numbers if i in leaves], others),
+        )
         for given, ids in groups:
             if given and ids:
                 known = self.constant(ids)

@@ -93,6 +93,15 @@ class Traced:
         return [owner for key, owner, _ in writes if key[0] in ("items", "attr", "tail")]
 
     @property
+    def graded(self) -> tuple[list[int], frozenset[int]]:
+        """The arguments, by number, and the tensors from outside, by id, whose gradient a run reads or writes."""
+        owners = [owner for key, owner, _ in self.writes if key[0] in ("grad", "grad_sum")]
+        leaves = {o.index for o in owners if isinstance(o, ArgumentSlot) and o.kind == "leaf"}
+        found = [o.fetch() if isinstance(o, StateSlot) else o for o in owners]
+        found += [g.owner for g in self.guards if getattr(g, "name", None) == "_grad"]
+        return sorted({*leaves, *self.grad_free}), frozenset(id(o) for o in found if isinstance(o, Tensor))
+
+    @property
     def changed_outside(self) -> frozenset[int]:
         """The containers and objects from outside, by id, that a run changes."""
         return frozenset(map(id, self._changed)) & self.outside.keys()
