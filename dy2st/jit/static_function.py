@@ -8,10 +8,10 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.errors import NotDerivable, TraceError
+from dy2st.errors import Dy2stError, NotDerivable, TraceError
 from dy2st.ir.context import Context, Process, current
 from dy2st.ir.program import Program
-from dy2st.jit.bound_methods import bound_function
+from dy2st.jit.dispatch.bound_methods import bound_function
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.dispatch.eager_arbiter import Outcome, Undecided, decide
 from dy2st.jit.dispatch.eager_replay import EagerReplay, leave_as_eager
@@ -24,16 +24,21 @@ from dy2st.jit.dispatch.profiler_names import named_after, named_call
 from dy2st.jit.dispatch.program_cache import ProgramCache
 from dy2st.jit.dispatch.program_of_call import ProgramOfCall
 from dy2st.jit.guards.call_signature import FlatCall, bind, call_arguments, flatten, signature_of
+from dy2st.jit.splitting.explained import explained
+from dy2st.jit.splitting.splitting import Splitting, pays_as_part
 from dy2st.jit.tracing.conversion_cache import convert
 from dy2st.jit.tracing.input_spec_binding import bind_specs, sample_of
 from dy2st.runtime.gc_pause import rarely
 from dy2st.runtime.interpreter.error_locations import user_traceback
 from dy2st.runtime.signal_delivery import delivered
+from dy2st.runtime.tracer.control_flow.internal_errors import placed
 from dy2st.runtime.tracer.input_spec import InputSpec
 from dy2st.runtime.tracer.recording.loop_checkpointing import Policy
 
 MOST_KINDS = 4
 """So many ways to pass the arguments of a Program are recognised at once."""
+MOST_TRACED = 8
+"""A part is traced so often before it has to show that calls find their Programs."""
 MOST_REFUSED = 16
 """After so many kinds of call that cannot become Programs, a function is not traced any more."""
 
@@ -66,6 +71,7 @@ class StaticFunction(ProgramOfCall):
         self._latest: tuple[Context | None, Process, int, _Seen] = _NOTHING
         """The context of the last call without keywords, its number of arguments, and what recognises such calls."""
         self._last = self._like = None
+        self._splitting: Splitting | None = None
         self._named = named_call(function)
         functools.update_wrapper(self, function)
         self.__dy2st_function__ = function if instance is None else types.MethodType(function, instance)
@@ -109,8 +115,10 @@ class StaticFunction(ProgramOfCall):
                     if not keywords:
                         note_like(self, context, len(args), call, program)
                     return found
-        if not context.process.to_static_enabled or len(self._eager) >= MOST_REFUSED:
+        if not context.process.to_static_enabled:
             return self.dygraph_function(*args, **keywords)
+        if len(self._eager) >= MOST_REFUSED:
+            return self._in_python()(*args, **keywords)
         self._latest, self._like = _NOTHING, None
         try:
             values = self._bound(args, keywords)
@@ -122,7 +130,7 @@ class StaticFunction(ProgramOfCall):
             self._history.eager += 1
             if made.iterators:  # some items may have been pulled
                 args, keywords = call_arguments(self._signature, rebuild_values(made))  # type: ignore[assignment]
-            result = self.dygraph_function(*args, **keywords)
+            result = self._in_python()(*args, **keywords)
             if undecided is not None:
                 decide(undecided, self._lock, self._open, self._fall_back, self._function)
             return result
@@ -152,6 +160,25 @@ class StaticFunction(ProgramOfCall):
             if (memory := self._memory) is not None and memory.is_settled():
                 self._memory = None
             return result, None, None
+
+    def _in_python(self) -> Callable[..., Any]:
+        """Return the function as Python: with Programs for its parts where it is split."""
+        split = self._splitting.function() if self._splitting is not None else None
+        return self.dygraph_function if split is None else split
+
+    def _split_at(self, error: Dy2stError) -> int | None:
+        if not isinstance(self._function, types.FunctionType):
+            return None
+        splitting = self._splitting or Splitting(self._function, self._instance, self._part)
+        if not splitting.note(error):
+            return None
+        self._splitting = splitting
+        return len(splitting.parts)
+
+    def _part(self, function: types.FunctionType, instance: Any, whole: Splitting | None) -> PartFunction:
+        return PartFunction(
+            function, instance, whole, checkpoint=self.checkpoint, strict=self.strict, max_programs=self._cache.most
+        )
 
     def _alike(self, context: Context, args: Any, keywords: Any) -> _Seen:
         """Return what may recognise a call: the kinds with as many arguments that were seen in the same modes."""
@@ -222,7 +249,10 @@ class StaticFunction(ProgramOfCall):
 
     def explain(self) -> Explanation:
         """Tell which Programs there are, why each was traced, which calls it served, and what ran eagerly and why."""
-        return Explanation(self._function.__qualname__, self._history, self._cache.concrete_programs())
+        found = Explanation(self._function.__qualname__, self._history, self._cache.concrete_programs())
+        if self._splitting is not None:
+            found.split = explained(self._splitting, self._function)
+        return found
 
     def concrete_program_specify_input_spec(self, input_spec: Sequence[Any] | None = None) -> ConcreteProgram:
         """Trace from declared inputs, without a call; return the Program."""
@@ -288,3 +318,46 @@ class LibraryFunction(StaticFunction):
         if len(known) >= MOST_KINDS or any(program.has_extents_of(made.leaves) for program in known):
             raise TraceError(self._why(key, made))
         return super()._trace(key, made, specs)
+
+
+class PartFunction(StaticFunction):
+    """A part of a function that is split (`whole`), or a function that Python between such parts calls."""
+
+    key: Any = None
+    """Where the part stands."""
+
+    def __init__(self, function: types.FunctionType, instance: Any, whole: Splitting | None, **options: Any):
+        super().__init__(function, instance=instance, **options)
+        self.function, self._whole = function, whole
+        self._left = False
+
+    def _program(self, made: FlatCall) -> tuple[ConcreteProgram | None, FlatCall]:
+        """Run what takes arrays as Python: a Program takes them for tensors."""
+        if made.arrays and self._whole is not None:
+            named = {made.names[i] for i in made.arrays}
+            self._whole.note_arrays(self, {x for x in made.tree if any(n == x or n.startswith(x + "_") for n in named)})
+        return (None, made) if made.arrays or self._left else super()._program(made)
+
+    def _trace(self, key: Any, made: FlatCall, specs: dict[str, InputSpec]) -> tuple[ConcreteProgram | None, FlatCall]:
+        """Trace a call; give up what is traced again and again, and what is too little to pay."""
+        program, made = super()._trace(key, made, specs)
+        traced = self._cache.traced + self._history.once
+        calls = self._history.calls(self._cache.concrete_programs())
+        if traced > MOST_TRACED and 2 * traced > calls:
+            self._left = True
+        if self._whole is not None and (self._left or not (program is None or pays_as_part(program.main_program))):
+            self._whole.leave(self)
+        return program, made
+
+    def _fall_back(self, key: Any, error: Dy2stError) -> None:
+        """Let calls of this kind run as Python; the function that is split has warned."""
+        placed(error, self._function)
+        self._eager.add(key)
+        self._history.fall_back(str(error))
+        if self._whole is not None:
+            self._whole.note_refused(self, error)
+        else:
+            self._split_at(error)
+
+    def _count(self, why: str) -> None:
+        """Give up what is traced again and again, without a warning."""

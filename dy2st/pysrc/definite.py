@@ -33,7 +33,7 @@ class Definite:
         self.entries: dict[ast.AST, State] = {}
         self._jumps: list[tuple[list[State], list[State]]] = []  # (break, continue) of the loops around
         node: Any = scope.node
-        self.unsure = _deleted_inside(scopes, scope)
+        self.unsure = deleted_inside(scopes, scope)
         self.state: State = frozenset(param.id for param in tree.parameters(node.args)) - self.unsure
         self._block(node.body)
 
@@ -233,7 +233,7 @@ class Definite:
         self.state = join(*ends, None if total else start)
 
 
-def _deleted_inside(scopes: Scopes, scope: Scope) -> frozenset[str]:
+def deleted_inside(scopes: Scopes, scope: Scope) -> frozenset[str]:
     """Return the variables of a function that functions inside of it delete, at any time."""
     found: set[str] = set()
     for node, where in scopes.where.items():

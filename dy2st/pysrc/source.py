@@ -12,6 +12,7 @@ import ast
 import linecache
 import sys
 import types
+import weakref
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Any
@@ -36,6 +37,34 @@ class FunctionSource:
     class_name: str | None
 
 
+class ByCode:
+    """Values kept for code objects, by identity (equal code may stand in two files), as long as those live."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[weakref.ref[types.CodeType], Any]] = {}
+
+    def get(self, code: types.CodeType) -> Any:
+        found = self._kept.get(id(code))
+        return found[1] if found is not None and found[0]() is code else None
+
+    def put(self, code: types.CodeType, value: Any) -> None:
+        key = id(code)
+
+        def forget(gone: weakref.ref[types.CodeType]) -> None:
+            if (found := self._kept.get(key)) is not None and found[0] is gone:
+                del self._kept[key]
+
+        self._kept[key] = weakref.ref(code, forget), value
+
+
+_given = ByCode()
+
+
+def give(code: types.CodeType, found: FunctionSource) -> None:
+    """Say what the source is of code that was made from a part of a function."""
+    _given.put(code, found)
+
+
 def find(fn: types.FunctionType) -> FunctionSource:
     """Find the tree of a function in its file.
 
@@ -45,6 +74,8 @@ def find(fn: types.FunctionType) -> FunctionSource:
         There is no source, or it is not the source that the function was made from.
     """
     code = fn.__code__
+    if (given := _given.get(code)) is not None:
+        return given
     lines = source_lines(fn)
     if not lines:
         raise ConversionError(f"`{fn.__qualname__}` cannot be converted: {_why_no_source(code.co_filename)}")

@@ -35,15 +35,21 @@ class LazyText:
         return unparse.source(self._root)
 
 
-def compile_function(context: Context, code: types.CodeType, flags: int) -> tuple[types.CodeType, LazyText]:
-    """Compile the root of a conversion; its free variables are those of `code` and the helper."""
+def compile_function(
+    context: Context, code: types.CodeType, flags: int, *, converted: bool = True
+) -> tuple[types.CodeType, LazyText]:
+    """Compile the root of a conversion; its free variables are those of `code` and the helper.
+
+    Where the function is not `converted`, its operators and stars stay Python's.
+    """
     mark = context.names.fresh("thunk")
     for thunk in tree.walk(context.root):  # a parameter that nobody passes tells generated lambdas from the user's
         if thunk in context.thunks:
             thunk.args.vararg = templates.name(thunk, mark, "Param")
     root = tree.to_ast(context.root)
     assert isinstance(root, ast.FunctionDef)
-    root.body = [routed(statement, context.helper) for statement in root.body]
+    if converted:
+        root.body = [routed(statement, context.helper) for statement in root.body]
     inner = ast.copy_location(_bare(root, context.names.fresh("function")), root)  # its own name is not bound in there
     outer = ast.copy_location(_bare(root, context.names.fresh("factory")), root)
     outer.args = _arguments(args=[ast.arg(name) for name in [*sorted(context.free), context.helper]])

@@ -42,7 +42,7 @@ def conversion_of(fn: types.FunctionType) -> Conversion:
 
 
 def _transform(fn: types.FunctionType, found: source.FunctionSource) -> Conversion:
-    root: Any = _definition(found.node)
+    root: Any = definition_of(found.node)
     asked = _roots(root)
     modules = modules_among(fn, asked)
     context = new_context(root, modules, fn.__code__.co_freevars)
@@ -58,7 +58,7 @@ def _transform(fn: types.FunctionType, found: source.FunctionSource) -> Conversi
     return Conversion(converted, asked, modules)
 
 
-def _definition(node: source.Node) -> Any:
+def definition_of(node: source.Node) -> Any:
     """Return a function as a `def` without decorators; a lambda becomes a `def` that returns its value."""
     made: Any = tree.from_ast(node)
     if not isinstance(node, ast.Lambda):

@@ -19,6 +19,7 @@ from typing import Any
 
 from dy2st.forks import ForkLock
 from dy2st.naming import is_plain_module
+from dy2st.pysrc.source import ByCode
 from dy2st.records import field, record, replace
 
 
@@ -105,27 +106,7 @@ def conversion_from(data: bytes, fn: types.FunctionType) -> Conversion:
     return Conversion(converted, frozenset(asked), frozenset(modules))
 
 
-class _ByCode:
-    """Values kept for code objects, by identity (equal code may stand in two files), as long as those live."""
-
-    def __init__(self) -> None:
-        self._kept: dict[int, tuple[weakref.ref[types.CodeType], Any]] = {}
-
-    def get(self, code: types.CodeType) -> Any:
-        found = self._kept.get(id(code))
-        return found[1] if found is not None and found[0]() is code else None
-
-    def put(self, code: types.CodeType, value: Any) -> None:
-        key = id(code)
-
-        def forget(gone: weakref.ref[types.CodeType]) -> None:
-            if (found := self._kept.get(key)) is not None and found[0] is gone:
-                del self._kept[key]
-
-        self._kept[key] = weakref.ref(code, forget), value
-
-
-_converted, _generated = _ByCode(), _ByCode()
+_converted, _generated = ByCode(), ByCode()
 _lock = ForkLock(level=0)
 Keep = Callable[[types.FunctionType, Callable[[], Conversion]], Conversion]
 """Returns the conversion of a function that was kept, or what the second argument makes."""
@@ -167,14 +148,15 @@ def _of(converted: Converted, fn: types.FunctionType) -> Converted:
 
 def modules_among(fn: types.FunctionType, names: frozenset[str]) -> frozenset[str]:
     """Return the names that are bound to modules of libraries around a function; those of the user's hold state."""
-    return frozenset(name for name in names if _is_library(_outside(fn, name)))
+    return frozenset(name for name in names if _is_library(outside(fn, name)))
 
 
 def _is_library(x: object) -> bool:
     return isinstance(x, types.ModuleType) and is_plain_module(x.__name__)
 
 
-def _outside(fn: types.FunctionType, name: str) -> object:
+def outside(fn: types.FunctionType, name: str) -> object:
+    """Return what a name from outside of a function stands for; None where that is nothing."""
     if name in fn.__code__.co_freevars and fn.__closure__ is not None:
         try:
             return fn.__closure__[fn.__code__.co_freevars.index(name)].cell_contents

@@ -36,4 +36,4 @@ def decide(
         if found.made.numbers or found.made.opened:
             open_ones.close_arguments(found.made)
         else:
-            fall_back(found.key, fault(found.error, function))
+            fall_back(found.key, fault(found.error, function).with_traceback(found.error.__traceback__))

@@ -63,7 +63,7 @@ class Explanation:
     fixed, `runs` how it and its derivatives run (each a `Report`: native code or not, how long it took to make, what it
     asks of Python, how much memory it holds); `events` are the last calls that were traced for themselves alone;
     `fallbacks` the reasons, with their lines, why something runs eagerly; `calls` counts all, `eager_calls` those that
-    ran eagerly.
+    ran eagerly; `split` says in which parts they ran.
     """
 
     def __init__(self, name: str, history: CallHistory, programs: list[ConcreteProgram]):
@@ -73,6 +73,7 @@ class Explanation:
         self.calls, self.eager_calls = history.calls(programs), history.eager
         self.specialised = [list(specialised(p)) for p in programs]
         self.runs = [list(p.compiled.reports()) for p in programs]
+        self.split: list[str] = []
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {_counted(len(self.programs), 'program')}, {_counted(self.calls, 'call')}"]
@@ -90,8 +91,10 @@ class Explanation:
                 f"  {_counted(self.dropped, 'program')} beyond {len(self.programs)} dropped, not called lately"
             )
         if self.eager_calls:
-            lines.append(f"  {_counted(self.eager_calls, 'call')} ran eagerly")
+            how = "in parts" if self.split else "eagerly"
+            lines.append(f"  {_counted(self.eager_calls, 'call')} ran {how}")
         lines += [f"  fallback: {f}" for f in self.fallbacks] or ["  no fallback"]
+        lines += [f"  {line}" for line in self.split]
         return "\n".join(lines)
 
     __repr__ = __str__

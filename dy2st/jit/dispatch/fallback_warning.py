@@ -1,4 +1,4 @@
-"""The warning that a function, or a call of it, runs eagerly."""
+"""The warning that a function, or a call of it, runs eagerly or is split."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from dy2st.ir.location import user_location
 
 
 class FallbackWarning(UserWarning):
-    """A function, or a call of it, runs eagerly; the text says why and where."""
+    """A function, or a call of it, runs eagerly or is split; the text says why and where."""
 
 
-def warn_of_fallback(function: Any, error: Dy2stError) -> None:
-    """Warn at the user's line that `function` runs eagerly, because of `error`."""
-    text = f"{named_place(function)} runs eagerly, without a Program: {error}"
+def warn_of_fallback(function: Any, error: Dy2stError, parts: int | None = None) -> None:
+    """Warn at the user's line that `function` runs eagerly, or in `parts` with Python between, because of `error`."""
+    if parts is None:
+        text = f"{named_place(function)} runs eagerly, without a Program: {error}"
+    else:
+        text = f"{named_place(function)} is split into parts around this line, as it cannot be one Program: {error}"
     if not isinstance(error, DebuggerCall):
         text += "\nfull_graph=True makes this an error."
     warnings.warn(text, FallbackWarning, stacklevel=stacklevel())

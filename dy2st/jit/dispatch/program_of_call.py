@@ -247,5 +247,9 @@ class ProgramOfCall(Locked):
         first = not self._eager
         self._eager.add(key)
         self._history.fall_back(str(error))
+        parts = self._split_at(error)
         if first:
-            warn_of_fallback(self._function, error)
+            warn_of_fallback(self._function, error, parts)
+
+    def _split_at(self, error: Dy2stError) -> int | None:
+        """Cut the function where it was refused; return how many parts are Programs, None where it is not cut."""

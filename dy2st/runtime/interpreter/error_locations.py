@@ -101,8 +101,17 @@ def _linked(frames: list[tuple[FrameType, int]], traceback: TracebackType | None
 
 
 def is_part(inner: CodeType, outer: CodeType) -> bool:
-    """Return whether `inner` is a branch or the body of a loop in the converted form of the function of `outer`."""
-    return inner.co_qualname == outer.co_qualname and inner in _inside(outer)
+    """Return whether `inner` is a branch or the body of a loop in the converted form of the function of `outer`, or a
+    part of it where it is split.
+    """
+    if inner.co_qualname != outer.co_qualname or inner.co_filename != outer.co_filename:
+        return False
+    return inner in _inside(outer) or outer.co_firstlineno < inner.co_firstlineno <= _last_line(outer)
+
+
+@while_it_lives
+def _last_line(code: CodeType) -> int:
+    return max(line for _, _, line in code.co_lines() if line is not None)
 
 
 @while_it_lives

@@ -1,0 +1,1 @@
+"""What cannot be one Program becomes several, with Python between (transformers/splitting has the source of that)."""
