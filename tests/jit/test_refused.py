@@ -128,7 +128,7 @@ def test_one_kind_of_call_that_cannot_be_traced_leaves_the_others_static():
     static = paddle.jit.to_static(f)
     with pytest.warns(
         paddle.jit.static_function.FallbackWarning,
-        match="is split into parts around this line, as it cannot be one Program: numpy",
+        match="the line below runs eagerly, as this cannot be one Program: numpy",
     ):
         assert static(tensor(1, 2), "numpy").tolist() == [2, 4]
     assert static(tensor(1, 2), "plain").tolist() == [2, 4]

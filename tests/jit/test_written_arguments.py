@@ -109,3 +109,19 @@ def test_an_object_that_is_an_argument_and_outside_is_one_object():
     for i, given in enumerate((Kept(0), Kept(0), Kept(0), KEPT, Kept(0), KEPT, Kept(0)), 2):
         expected = float(i) if given is KEPT else float(KEPT.v)
         assert float(static(paddle.to_tensor(float(i)), given)) == expected + i
+
+
+def test_what_a_written_view_is_a_view_of_has_the_gradient_of_what_was_written():
+    def write(part, y):
+        part[0] = y * 3
+        return y + 1
+
+    def gradients(function):
+        x, y = (paddle.to_tensor([1.0, 2.0], stop_gradient=False) for _ in range(2))
+        base = x * 1
+        function(base.reshape([1, 2]), y)
+        (base * paddle.to_tensor([1.0, 10.0])).sum().backward()
+        return x.grad.tolist(), y.grad.tolist()
+
+    static = paddle.jit.to_static(write, full_graph=True)
+    assert [gradients(static) for _ in range(4)] == [([0, 0], [3, 30])] * 4 == [gradients(write)] * 4

@@ -19,7 +19,7 @@ def warn_of_fallback(function: Any, error: Dy2stError, parts: int | None = None)
     if parts is None:
         text = f"{named_place(function)} runs eagerly, without a Program: {error}"
     else:
-        text = f"{named_place(function)} is split into parts around this line, as it cannot be one Program: {error}"
+        text = f"{named_place(function)} is split: the line below runs eagerly, as this cannot be one Program: {error}"
     if not isinstance(error, DebuggerCall):
         text += "\nfull_graph=True makes this an error."
     warnings.warn(text, FallbackWarning, stacklevel=stacklevel())

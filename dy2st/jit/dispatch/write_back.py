@@ -8,6 +8,7 @@ from typing import Any
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
 from dy2st.jit.tracing.output_structure import SharedObjects, restore
 from dy2st.runtime.autograd_engine.backward import accumulate_leaf
+from dy2st.runtime.eager import inplace
 from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.access.absent_attributes import users_function
@@ -118,9 +119,12 @@ def _bind(owner: Any, name: str, value: Any) -> None:
 
 
 def _write_elements(tensor: Tensor, new: Tensor) -> None:
-    """Give a tensor new elements; views of it see them."""
-    write_array(tensor, new._payload)
+    """Give a tensor new elements and their history; views of it see them, and what it is a view of."""
     leaf = tensor._node is None and not tensor.stop_gradient
+    if tensor._version is not None and not new.stop_gradient and not leaf:
+        inplace.write(tensor, new)
+        return
+    write_array(tensor, new._payload)
     if not new.stop_gradient and not leaf:
         tensor._node, tensor._index, tensor.stop_gradient = new._node, new._index, False
 

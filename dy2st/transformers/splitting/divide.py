@@ -21,7 +21,6 @@ import types
 from typing import Any
 
 from dy2st.pysrc import origin, source, templates, tree
-from dy2st.pysrc.liveness import NONE, Liveness
 from dy2st.pysrc.scopes import Scopes, bound
 from dy2st.records import record
 from dy2st.transformers.canonicalize import private_names
@@ -221,7 +220,7 @@ class _Divider:
         root = self._definition(run, spot, gives, names)
         takes = self._takes(root, run)
         sure = self.assigned.before[first]
-        if sure is None or not sure.issuperset(takes):
+        if sure is None or not (sure & self.wanted.before[first]).issuperset(takes):
             return None
         self._finish(root, takes, gives, key)
         given = takes[1:] if takes and takes[0] == self.cuts.first else takes
@@ -262,7 +261,7 @@ class _Divider:
         every = dict.fromkeys((*read, *(name for name in bound(run) if scope.resolve(name) is scope)))
         root.args = _parameters(root, list(every))
         scopes = Scopes(root)
-        needed = Liveness(scopes, scopes.root).before[root.body[0]] if root.body else NONE
+        needed = Wanted(scopes, self._is_quiet).before[root.body[0]]
         first = tree.first_parameter(self.root.args)
         takes = [name for name in every if name in needed]
         supers = any(type(x).__name__ == "Name" and x.id == "super" for node in run for x in tree.walk(node))

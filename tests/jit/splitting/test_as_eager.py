@@ -123,6 +123,27 @@ def without_gradient(x: Any) -> Any:
 
 
 @case(2)
+def not_wanted_where_a_manager_lets_errors_pass(x: Any) -> Any:
+    s = paddle.exp(x) * 2 + 1
+    t = s + x * 3 - s * 2
+    x.numpy()
+    with paddle.no_grad():
+        s = paddle.sin(t) * 2 - 1
+        u = s * 2 + t
+    return s + u * t
+
+
+@case(2)
+def written_through_a_view(x: Any) -> Any:
+    y = paddle.exp(x) * 2 + 1
+    part = y.reshape([1, -1])
+    k = float(x.numpy().sum())
+    part[0, 1:] = paddle.sin(x.reshape([-1])[1:]) * k + 1 - x.mean()
+    z = part * 2 + paddle.cos(part)
+    return y, z
+
+
+@case(2)
 def lists_and_dicts(x: Any) -> Any:
     seen: dict[Any, Any] = {}
     for row in range(2):
