@@ -18,9 +18,22 @@ class DType:
 
     __slots__ = ("bits", "kind", "name", "numpy")
 
+    numpy: np.dtype[Any]
+
     def __init__(self, name: str, kind: str, bits: int):
         self.name, self.kind, self.bits = name, kind, bits
-        self.numpy = np.dtype(name)
+        if name != "bfloat16":
+            self.numpy = np.dtype(name)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the NumPy dtype of bfloat16, from a package that loads when it is first asked for."""
+        if name != "numpy":
+            raise AttributeError(name)
+        from ml_dtypes import bfloat16 as element
+
+        self.numpy = np.dtype(element)
+        _BY_NUMPY[self.numpy] = self
+        return self.numpy
 
     @property
     def is_floating(self) -> bool:
@@ -44,7 +57,7 @@ class DType:
 
     @property
     def itemsize(self) -> int:
-        return self.numpy.itemsize
+        return max(self.bits, 8) // 8
 
     def __repr__(self) -> str:
         return f"paddle.{self.name}"
@@ -60,16 +73,17 @@ class DType:
             return self is other
         if isinstance(other, str):
             return other in (self.name, f"paddle.{self.name}")
-        return isinstance(other, (np.dtype, type)) and _same_numpy(self.numpy, other)
+        return isinstance(other, (np.dtype, type)) and _same_numpy(self, other)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dtype, (self.name,)
 
 
-def _same_numpy(mine: np.dtype[Any], other: Any) -> bool:
-    if isinstance(other, np.dtype):
-        return mine == other
-    return issubclass(other, np.generic) and mine == np.dtype(other)
+def _same_numpy(mine: DType, other: Any) -> bool:
+    if isinstance(other, type) and not issubclass(other, np.generic):
+        return other.__name__ == mine.name == "bfloat16" and np.dtype(other) == mine.numpy  # it is no np.generic
+    other = np.dtype(other)
+    return other.name == mine.name and other == mine.numpy
 
 
 bool_ = DType("bool", "b", 1)
@@ -79,14 +93,17 @@ int16 = DType("int16", "i", 16)
 int32 = DType("int32", "i", 32)
 int64 = DType("int64", "i", 64)
 float16 = DType("float16", "f", 16)
+bfloat16 = DType("bfloat16", "f", 16)
 float32 = DType("float32", "f", 32)
 float64 = DType("float64", "f", 64)
 complex64 = DType("complex64", "c", 64)
 complex128 = DType("complex128", "c", 128)
 
-ALL = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
+ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64,
+       complex128)  # fmt: skip
 _BY_NAME = {t.name: t for t in ALL}
-_BY_NUMPY = {t.numpy: t for t in ALL}
+_BY_NUMPY = {t.numpy: t for t in ALL if t is not bfloat16}
+"""With bfloat16 once its package is loaded: NumPy knows of no such dtype before."""
 _ALIASES = {"float": "float32", "double": "float64", "half": "float16", "int": "int64", "long": "int64",
             "bool_": "bool", "complex": "complex64"}  # fmt: skip
 
@@ -101,7 +118,7 @@ def dtype(spec: Any) -> DType:
     """
     if isinstance(spec, DType):
         return spec
-    found = _BY_NUMPY.get(spec) if isinstance(spec, np.dtype) else None
+    found = of_numpy(spec) if isinstance(spec, np.dtype) else None
     if found is not None:
         return found
     if isinstance(spec, str):
@@ -109,16 +126,24 @@ def dtype(spec: Any) -> DType:
         found = _BY_NAME.get(_ALIASES.get(name, name))
     elif spec in (bool, int, float, complex):
         found = {bool: bool_, int: int64, float: float64, complex: complex128}[spec]
-    elif isinstance(spec, type) and issubclass(spec, np.generic):
-        found = _BY_NUMPY.get(np.dtype(spec))
+    elif isinstance(spec, type) and (issubclass(spec, np.generic) or spec.__name__ == "bfloat16"):
+        found = of_numpy(np.dtype(spec))
     if found is None:
         raise TypeError(f"unknown dtype {spec!r}; known: {', '.join(_BY_NAME)}")
     return found
 
 
+def of_numpy(found: np.dtype[Any]) -> DType | None:
+    """Return the DType that a NumPy dtype is, None where there is none."""
+    known = _BY_NUMPY.get(found)
+    if known is None and found.name == "bfloat16" == bfloat16.numpy.name:  # another package loaded what it is from
+        return _BY_NUMPY.get(found)
+    return known
+
+
 def of_array(array: Any) -> DType:
     """Return the DType of a NumPy or CuPy array; TypeError when dy2st has none for it."""
-    found = _BY_NUMPY.get(array.dtype)
+    found = _BY_NUMPY.get(array.dtype) or of_numpy(array.dtype)
     if found is None:
         raise TypeError(f"arrays of dtype {array.dtype} cannot become tensors; cast to one of {', '.join(_BY_NAME)}")
     return found
@@ -140,7 +165,7 @@ def promote(a: DType, b: DType) -> DType:
             return complex128
         return high
     if low.kind == high.kind:
-        return max((low, high), key=lambda t: t.bits)
+        return float32 if low.bits == high.bits else max((low, high), key=lambda t: t.bits)  # the two of 16 bits
     return _BY_NUMPY[np.promote_types(a.numpy, b.numpy)]
 
 

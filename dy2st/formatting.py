@@ -27,6 +27,8 @@ def format_array(array: Any, stop_gradient: bool, head: str = "Tensor") -> str:
 
 def format_elements(array: np.ndarray) -> str:
     """Return the elements as Paddle aligns them: seven spaces before every further row."""
+    if array.dtype.kind == "V":  # bfloat16, which NumPy cannot align
+        array = array.astype(np.float32)
     text = np.array2string(
         array,
         separator=", ",

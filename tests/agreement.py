@@ -20,6 +20,7 @@ import numpy as np
 
 from dy2st.ir.program import Program
 from dy2st.ops.core.bundle import Bundle
+from dy2st.ops.core.rounded import TANGENT
 
 TOLERANCES = {
     "float16": 4e-3, "float32": 2e-5, "float64": 1e-10, "complex64": 2e-5, "complex128": 1e-10, "bfloat16": 2e-2,
@@ -64,7 +65,7 @@ def _largest(value: Any) -> float:
     if not isinstance(value, (float, np.ndarray, np.generic)):
         return 0.0
     array = np.asarray(value)
-    finite = np.abs(array[np.isfinite(array)]) if array.dtype.kind in "fc" else np.zeros(0)
+    finite = np.abs(array[np.isfinite(array)]) if array.dtype.kind in TANGENT else np.zeros(0)
     return float(finite.max(initial=0.0))
 
 

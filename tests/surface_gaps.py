@@ -13,14 +13,14 @@ _MISSING = {
         Tensor.set_string_list Tensor.set_vocab pstring raw
     """,
     "dtypes that NumPy has not, or that no op takes": """
-        BFloat16Tensor Tensor.bfloat16 bfloat16 float8_e4m3fn float8_e5m2 uint16 uint32 uint64
+        float8_e4m3fn float8_e5m2 uint16 uint32 uint64
     """,
     "short-time transforms: functions of paddle.signal, which is above the methods": """
         Tensor.istft Tensor.stft
     """,
     "classes of tensors by dtype: there is one Tensor": """
-        BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor
-        Size check_shape
+        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
+        ShortTensor Size check_shape
     """,
     "changes the shape or memory of a tensor in place, by strides": """
         Tensor.block Tensor.create_parameter Tensor.create_tensor Tensor.grad_ Tensor.grad_fn Tensor.layout

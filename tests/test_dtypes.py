@@ -8,23 +8,24 @@ import pytest
 import dy2st as paddle
 from dy2st.dtypes import ALL, DType, dtype, kind_of_number, of_array, promote, promote_number, true_divide
 
-NAMES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
+NAMES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
 TABLE = """
-            bool  uint8 int8  int16 int32 int64 float16 float32 float64 complex64 complex128
-bool        b     u8    i8    i16   i32   i64   f16     f32     f64     c64       c128
-uint8       u8    u8    i16   i16   i32   i64   f16     f32     f64     c64       c128
-int8        i8    i16   i8    i16   i32   i64   f16     f32     f64     c64       c128
-int16       i16   i16   i16   i16   i32   i64   f16     f32     f64     c64       c128
-int32       i32   i32   i32   i32   i32   i64   f16     f32     f64     c64       c128
-int64       i64   i64   i64   i64   i64   i64   f16     f32     f64     c64       c128
-float16     f16   f16   f16   f16   f16   f16   f16     f32     f64     c64       c128
-float32     f32   f32   f32   f32   f32   f32   f32     f32     f64     c64       c128
-float64     f64   f64   f64   f64   f64   f64   f64     f64     f64     c128      c128
-complex64   c64   c64   c64   c64   c64   c64   c64     c64     c128    c64       c128
-complex128  c128  c128  c128  c128  c128  c128  c128    c128    c128    c128      c128
+            bool  uint8 int8  int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128
+bool        b     u8    i8    i16   i32   i64   f16     bf16     f32     f64     c64       c128
+uint8       u8    u8    i16   i16   i32   i64   f16     bf16     f32     f64     c64       c128
+int8        i8    i16   i8    i16   i32   i64   f16     bf16     f32     f64     c64       c128
+int16       i16   i16   i16   i16   i32   i64   f16     bf16     f32     f64     c64       c128
+int32       i32   i32   i32   i32   i32   i64   f16     bf16     f32     f64     c64       c128
+int64       i64   i64   i64   i64   i64   i64   f16     bf16     f32     f64     c64       c128
+float16     f16   f16   f16   f16   f16   f16   f16     f32      f32     f64     c64       c128
+bfloat16    bf16  bf16  bf16  bf16  bf16  bf16  f32     bf16     f32     f64     c64       c128
+float32     f32   f32   f32   f32   f32   f32   f32     f32      f32     f64     c64       c128
+float64     f64   f64   f64   f64   f64   f64   f64     f64      f64     f64     c128      c128
+complex64   c64   c64   c64   c64   c64   c64   c64     c64      c64     c128    c64       c128
+complex128  c128  c128  c128  c128  c128  c128  c128    c128     c128    c128    c128      c128
 """
 SHORT = {"b": "bool", "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16",
-         "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}  # fmt: skip
+         "bf16": "bfloat16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}  # fmt: skip
 NUMBERS = """
             bool  int   float complex
 bool        b     i64   f32   c64
@@ -34,6 +35,7 @@ int16       i16   i16   f32   c64
 int32       i32   i32   f32   c64
 int64       i64   i64   f32   c64
 float16     f16   f16   f16   c64
+bfloat16    bf16  bf16  bf16  c64
 float32     f32   f32   f32   c64
 float64     f64   f64   f64   c128
 complex64   c64   c64   c64   c64

@@ -70,7 +70,8 @@ MEETS_TOWER = frozenset({"jit"})
 # Packages that load on first use: never imported where a module's own top level runs.
 ON_FIRST_USE = frozenset(
     (
-        "gast astor llvmlite safetensors scipy cupy cupyx cuda onnx onnxruntime rich tqdm mpi4py ray torch jax paddle"
+        "gast astor llvmlite ml_dtypes safetensors scipy cupy cupyx cuda onnx onnxruntime rich tqdm mpi4py ray torch "
+        "jax paddle"
     ).split()
 )
 # Imports inside functions other than those: importer -> {what it imports: why it may}.
@@ -78,8 +79,8 @@ _MAKES_CODE = "it only makes code, and most processes find theirs on disk"
 _IN_FRONT_OF_NATIVE_CODE = (
     "loops.peel_optional_cotangents loops.sink_broadcasts loops.split_matmul lowering.batched_wgrad "
     "lowering.bool_indices_to_int lowering.broadcast_constants lowering.complex_to_pairs lowering.decompose "
-    "lowering.dims_of_operands lowering.matmul_accumulate lowering.pad_add_to_concat lowering.push_slice_up "
-    "simplify.dead_stores simplify.fuse_attention simplify.select_to_cond"
+    "lowering.dims_of_operands lowering.in_float32 lowering.matmul_accumulate lowering.pad_add_to_concat "
+    "lowering.push_slice_up simplify.dead_stores simplify.fuse_attention simplify.select_to_cond"
 )
 INSIDE_FUNCTIONS: dict[str, dict[str, str]] = {
     f"{NATIVE}.native_executable": {f"{NATIVE}.compile": _MAKES_CODE},

@@ -1,4 +1,4 @@
-"""`auto_cast`: for the length of a `with`, ops that gain from it run in float16; `decorate` makes models for it."""
+"""`auto_cast`: for the length of a `with`, ops that gain from it run in 16 bits; `decorate` makes models for it."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def auto_cast(
     dtype: Any = "float16",
     use_promote: bool = True,
 ) -> Iterator[None]:
-    """Run ops in float16 where that pays, in float32 where float16 would lose, for the length of a `with`.
+    """Run ops in 16 bits where that pays, in float32 where they would lose, for the length of a `with`.
 
     Parameters
     ----------
     custom_white_list, custom_black_list
-        Names of ops (Paddle's or dy2st's) that run in float16, or that never do; ValueError for unknown ones.
+        Names of ops (Paddle's or dy2st's) that run in 16 bits, or that never do; ValueError for unknown ones.
     level
-        "O1": products and convolutions in float16; "O2": all but what loses in it; "OD": the same products, and
+        "O1": products and convolutions in 16 bits; "O2": all but what loses in it; "OD": the same products, and
         everything else in float32; "O0": nothing.
     dtype
-        "float16"; "bfloat16" raises NotImplementedError.
+        "float16" or "bfloat16".
     use_promote
         Must be True: operands of several dtypes meet in the widest.
 
@@ -97,9 +97,9 @@ def decorate(
 ) -> Any:
     """Return models and optimizers ready for `auto_cast` of this level.
 
-    For "O2" the parameters of the models become float16, but for batch and instance norms and `excluded_layers` (layers
-    or classes), and the optimizers keep float32 copies of them (unless master_weight is False). For "O1" nothing
-    changes. `save_dtype` and `master_grad` raise NotImplementedError.
+    For "O2" the parameters of the models are cast to `dtype`, but for batch and instance norms and `excluded_layers`
+    (layers or classes), and the optimizers keep float32 copies of them (unless master_weight is False). For "O1"
+    nothing changes. `save_dtype` and `master_grad` raise NotImplementedError.
     """
     low = checked_dtype(dtype, "decorate")
     if level not in ("O1", "O2"):
@@ -122,8 +122,8 @@ def is_float16_supported(device: Any = None) -> bool:
 
 
 def is_bfloat16_supported(device: Any = None) -> bool:
-    """Return False: there is no bfloat16 here."""
-    return False
+    """Return True: bfloat16 is computed everywhere (with float32 inside)."""
+    return True
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
@@ -141,12 +141,11 @@ get_autocast_cpu_dtype = get_autocast_gpu_dtype = get_autocast_dtype
 
 
 def checked_dtype(dtype: Any, name: str) -> DType:
-    """Return the dtype of low precision; NotImplementedError for bfloat16, ValueError for others."""
-    if dtype == "bfloat16":
-        raise NotImplementedError(f"{name}: bfloat16 is not supported, because NumPy has none; use float16")
-    if dtypes.dtype(dtype) is not dtypes.float16:
-        raise ValueError(f"{name}: dtype must be float16, not {dtypes.dtype(dtype).name}")
-    return dtypes.float16
+    """Return the dtype of low precision; ValueError for others."""
+    found = dtypes.dtype(dtype)
+    if found not in (dtypes.float16, dtypes.bfloat16):
+        raise ValueError(f"{name}: dtype must be float16 or bfloat16, not {found.name}")
+    return found
 
 
 def _names(listed: Iterable[str] | None) -> set[str]:

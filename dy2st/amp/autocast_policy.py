@@ -1,7 +1,7 @@
-"""Automatic casts: while `auto_cast` is on, ops get their floats in float16 or float32, by what kind of op they are.
+"""Automatic casts: while `auto_cast` is on, ops get their floats in 16 bits or float32, by what kind of op they are.
 
-low       matmul and convolutions: float32 becomes float16
-high      what loses in float16 (exponentials, sums, norms, losses): float16 becomes float32
+low       matmul and convolutions: float32 becomes float16 or bfloat16
+high      what loses in 16 bits (exponentials, sums, norms, losses): these become float32
 the rest  as their operands come, all in the widest dtype among them; with level "O2" they count as low
 """
 

@@ -108,7 +108,11 @@ class Info:
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
         """Return the dtypes by name, those of some kinds where `kind` says so."""
-        return {t.name: t for t in dtypes.ALL if t is not dtypes.float16 and (kind is None or isdtype(t, kind))}
+        return {
+            t.name: t
+            for t in dtypes.ALL
+            if t not in (dtypes.float16, dtypes.bfloat16) and (kind is None or isdtype(t, kind))
+        }
 
 
 def __array_namespace_info__() -> Info:  # noqa: N807  the standard's name

@@ -1,7 +1,6 @@
 """safetensors files as other programs write and read them: tensors by name, and nothing of dy2st's own.
 
-Such a file has no checksums, alignment or nesting, and may hold bfloat16, which NumPy has not: it is read as float32,
-which every bfloat16 is exactly.
+Such a file has no checksums, alignment or nesting.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from dy2st.files import atomic, safetensors_head, safetensors_io
 SUFFIX = ".safetensors"
 _DTYPES: Mapping[str, np.dtype[Any]] = {
     **safetensors_io.DTYPES,
-    "BF16": np.dtype("<u2"),
     "C64": np.dtype("<c8"),
     "C128": np.dtype("<c16"),
 }
@@ -35,8 +33,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 def tensors_of(found: safetensors_head.Opened) -> dict[str, np.ndarray]:
     """Return what `load` does of a file that was opened."""
     entries = safetensors_head.entries_of(found.header, found.available, _DTYPES)
-    arrays = safetensors_io.arrays_of(found, entries)
-    return {name: from_bfloat16(a) if a.dtype == np.uint16 else a for name, a in arrays.items()}
+    return safetensors_io.arrays_of(found, entries)
 
 
 def save(tensors: Mapping[str, np.ndarray], path: str | os.PathLike[str]) -> None:
@@ -45,8 +42,3 @@ def save(tensors: Mapping[str, np.ndarray], path: str | os.PathLike[str]) -> Non
 
     contiguous = {name: np.ascontiguousarray(a).reshape(a.shape) for name, a in tensors.items()}
     atomic.replace(path, [safetensors.numpy.save(contiguous, {"format": "np"})])
-
-
-def from_bfloat16(bits: np.ndarray) -> np.ndarray:
-    """Return the float32 numbers that bits of bfloat16 (as uint16) stand for."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)

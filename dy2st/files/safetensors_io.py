@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from dy2st.dtypes import of_array
+from dy2st.dtypes import bfloat16, of_array
 from dy2st.errors import FileFormatError
 from dy2st.files import atomic, safetensors_head, strict_json
 from dy2st.files.safetensors_head import Entry, Opened, entries_of
@@ -36,6 +36,7 @@ _CODES = {
     "float16": "F16", "float32": "F32", "float64": "F64",
 }  # fmt: skip
 DTYPES = {code: np.dtype(name).newbyteorder("<") for name, code in _CODES.items()}
+_CODES["bfloat16"], DTYPES["BF16"] = "BF16", np.dtype("<u2")  # read as bits: its package loads with the first one
 _PAIRS = {"complex64": "float32", "complex128": "float64"}
 _ZEROS = "0" * 64
 _COMPLEX, _HEADER_HASH, _DATA_HASH = "complex", "header_sha256", "data_sha256"
@@ -205,8 +206,14 @@ def arrays_of(found: Opened, entries: list[Entry], digest: Any = None) -> dict[s
         _fill(found.file, memoryview(raw), digest)  # pyright: ignore[reportArgumentType]  NumPy's stubs hide the buffer
         if entry.dtype.kind == "b" and raw.size and raw.max() > 1:
             raise FileFormatError(f"tensor {entry.name!r:.60} is bool and has a byte that is neither 0 nor 1")
-        arrays[entry.name] = raw.view(entry.dtype).reshape(entry.shape)
+        array = raw.view(entry.dtype).reshape(entry.shape)
+        arrays[entry.name] = of_bits(array) if entry.dtype == DTYPES["BF16"] else array
     return arrays
+
+
+def of_bits(bits: np.ndarray) -> np.ndarray:
+    """Return the bfloat16 numbers that 16 bits each stand for."""
+    return bits.astype(np.uint16, copy=False).view(bfloat16.numpy)
 
 
 def _aligned(size: int) -> np.ndarray:

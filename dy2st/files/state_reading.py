@@ -10,7 +10,7 @@ import numpy as np
 
 from dy2st.files import pickled_state, plain_safetensors, regular, safetensors_head, state_files
 from dy2st.files.pickled_state import NAME_TABLE, Named
-from dy2st.files.plain_safetensors import from_bfloat16
+from dy2st.files.safetensors_io import of_bits
 
 _PROTOCOL = b"\x80"
 
@@ -22,7 +22,7 @@ def load(
 ) -> Any:
     """Return the state in a file, its tensors as `from_array` makes them; nothing in the file is run.
 
-    bfloat16 becomes float32. `keep_name_table` keeps the dict of parameter names that Paddle puts into its files.
+    `keep_name_table` keeps the dict of parameter names that Paddle puts into its files.
     FileFormatError says in one line what is wrong with a file that is damaged, or that is of none of these kinds.
     """
     if _is_pickle(path):
@@ -69,9 +69,9 @@ def _with_tensors(found: Any, from_array: Callable[[np.ndarray], Any], named: bo
         return done[id(found)]
     made = found
     if isinstance(found, Named):
-        made = from_array(_widened(found.array))
+        made = from_array(_as_numbers(found.array))
     elif isinstance(found, np.ndarray):
-        made = _widened(found) if named else from_array(_widened(found))
+        made = _as_numbers(found) if named else from_array(_as_numbers(found))
     elif isinstance(found, dict):
         made = {key: _with_tensors(value, from_array, named, done) for key, value in found.items()}
     elif isinstance(found, (list, tuple)):
@@ -80,5 +80,5 @@ def _with_tensors(found: Any, from_array: Callable[[np.ndarray], Any], named: bo
     return made
 
 
-def _widened(array: np.ndarray) -> np.ndarray:
-    return from_bfloat16(array) if array.dtype == np.uint16 else array
+def _as_numbers(array: np.ndarray) -> np.ndarray:
+    return of_bits(array) if array.dtype == np.uint16 else array

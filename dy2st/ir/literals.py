@@ -180,7 +180,7 @@ def _element(e: Any) -> str:
     if kind == "c":
         imaginary = _element(e.imag)
         return f"{_element(e.real)}{'' if imaginary[0] == '-' else '+'}{imaginary}j"
-    return float.__repr__(float(str(e)))
+    return float.__repr__(float(e) if kind == "V" else float(str(e)))
 
 
 def _head(array: Array) -> str:

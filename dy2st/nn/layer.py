@@ -332,6 +332,10 @@ class Layer(RegisteredAttributes):
         """Cast the floating parameters and buffers to float16; return the layer."""
         return self.astype("float16")
 
+    def bfloat16(self) -> Layer:
+        """Cast the floating parameters and buffers to bfloat16; return the layer."""
+        return self.astype("bfloat16")
+
     def double(self) -> Layer:
         """Cast the floating parameters and buffers to float64; return the layer."""
         return self.astype("float64")

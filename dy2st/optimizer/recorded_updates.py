@@ -22,6 +22,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.context import replaced
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import FLOAT, TensorType, Type
+from dy2st.ops.core.rounded import KIND
 from dy2st.records import record
 from dy2st.runtime.backends.donation import DonatedInputs
 from dy2st.runtime.eager.tensor import Tensor
@@ -34,7 +35,6 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 
 _MOST_MADE = 256
 """The most Programs that are kept."""
-_FLOATS = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
 _programs: dict[Hashable, Updates] = {}
 
 
@@ -120,7 +120,7 @@ def _fits(t: Type, x: Any) -> bool:
 
 def is_plain(x: Any) -> bool:
     """Return whether something is an array that native code takes as it is."""
-    return type(x) is np.ndarray and x.flags.carray and x.dtype in _FLOATS
+    return type(x) is np.ndarray and x.flags.carray and x.dtype.kind in ("f", KIND)
 
 
 def recorded(key: Hashable, write: Callable[[UpdateRecorder], Sequence[Tensor]]) -> Updates | None:

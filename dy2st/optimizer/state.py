@@ -1,7 +1,7 @@
 """An optimizer's state: the tensors that its rule keeps for each parameter, and how they are saved and restored.
 
 A piece of state is saved as `PARAMETER_SLOT_0`, for example `linear_0.w_0_moment1_0`; the float32 twins of float16
-parameters stand by the names of these in a dict of their own, `master_weights`, as Paddle has them.
+and bfloat16 parameters stand by the names of these in a dict of their own, `master_weights`, as Paddle has them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MASTER, _MASTERS = "_fp32_master_0", "master_weights"
 
 def create(optimizer: Optimizer, p: Tensor, slots: dict[str, Slot]) -> dict[str, Tensor]:
     """Return the state of one parameter: filled as its slots say, or as a state dict given before said."""
-    master = optimizer._multi_precision and p.dtype is dtypes.float16
+    master = optimizer._multi_precision and p.dtype in (dtypes.float16, dtypes.bfloat16)
     dtype = dtypes.float32 if master else p.dtype
     made: dict[str, Tensor] = {}
     create_in_program = getattr(current().trace, "create_state", None)

@@ -60,6 +60,7 @@ def native(strict: bool = False) -> tuple[Pass, ...]:
     from dy2st.passes.lowering.complex_to_pairs import ComplexToPairs
     from dy2st.passes.lowering.decompose import Decompose
     from dy2st.passes.lowering.dims_of_operands import DimsOfOperands
+    from dy2st.passes.lowering.in_float32 import InFloat32
     from dy2st.passes.lowering.matmul_accumulate import MatmulAccumulate
     from dy2st.passes.lowering.pad_add_to_concat import PadAddToConcat
     from dy2st.passes.lowering.push_slice_up import PushSliceUp
@@ -73,6 +74,7 @@ def native(strict: bool = False) -> tuple[Pass, ...]:
     )
     return (
         BoolIndicesToInt(),  # first: all that follows meets ints alone as places
+        InFloat32(),  # before fuse_attention: what it puts together of bfloat16 is rounded in between
         FuseAttention(),  # before decompose, which takes apart the softmax that attention is recognised by
         ComplexToPairs(),  # before decompose, so that what is left of complex numbers is taken apart like other floats
         RemoveDeadStores(),  # before decompose: what fills a whole tensor is a repeated value for all that follows

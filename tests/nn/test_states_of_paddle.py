@@ -60,7 +60,7 @@ def test_nested_state_of_every_protocol(protocol):
 def test_small_floats_and_a_tensor_on_its_own():
     found = paddle.load(DATA / "halves.pdparams")
     assert {name: (t.dtype.name, t.tolist()) for name, t in found.items()} == {
-        "bfloat16": ("float32", [1.5, -2.0]),
+        "bfloat16": ("bfloat16", [1.5, -2.0]),
         "float16": ("float16", [0.5]),
         "bool": ("bool", [True, False]),
     }

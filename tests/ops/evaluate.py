@@ -11,6 +11,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType, Type, is_differentiable
+from dy2st.ops.core.rounded import meaning
 from dy2st.shapes import symbol
 
 
@@ -19,7 +20,7 @@ def run(block: Block, arguments: list[Any], xp: Any = np) -> list[Any]:
     known: dict[Value, Any] = dict(zip(block.arguments, arguments, strict=True))
     with np.errstate(all="ignore"):
         for operation in block.operations:
-            results = operation.op.eval(xp, *(known[v] for v in operation.operands), **operation.attributes)
+            results = meaning(operation, xp)(*(known[v] for v in operation.operands))
             known.update(zip(operation.results, as_list(results, operation.results), strict=True))
     return [known[v] for v in block.results]
 

@@ -117,7 +117,7 @@ def test_bfloat16_from_torch(tmp_path):
     tensors = {"w": torch.tensor([1.5, -2.0], dtype=torch.bfloat16), "c": torch.tensor([1 + 2j])}
     importlib.import_module("safetensors.torch").save_file(tensors, tmp_path / "t.safetensors")
     found = paddle.load(tmp_path / "t.safetensors")
-    assert (found["w"].dtype.name, found["w"].tolist()) == ("float32", [1.5, -2.0])
+    assert (found["w"].dtype.name, found["w"].tolist()) == ("bfloat16", [1.5, -2.0])
     assert found["c"].tolist() == [1 + 2j]
 
 

@@ -126,7 +126,7 @@ def test_tensors_are_of_one_class():
 
 @pytest.mark.proves("amp.is_float16_supported amp.is_bfloat16_supported")
 def test_what_precision_there_is():
-    assert paddle.amp.is_bfloat16_supported() is False
+    assert paddle.amp.is_bfloat16_supported() is True
     assert isinstance(paddle.amp.is_float16_supported(), bool)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dy2st import formatting
-from dy2st.dtypes import DType
+from dy2st.dtypes import DType, bfloat16
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.core.operands import default_dtype
 from dy2st.ir.context import current
@@ -68,7 +68,12 @@ def iinfo(dtype: Any) -> np.iinfo[Any]:
 
 def finfo(dtype: Any) -> np.finfo[Any]:
     """Return the limits of a float dtype: bits, eps, min, max, tiny."""
-    return np.finfo(_checked(dtype, "finfo", "fc").numpy)
+    found = _checked(dtype, "finfo", "fc")
+    if found is bfloat16:
+        from ml_dtypes import finfo as limits
+
+        return limits(found.numpy)  # type: ignore[return-value]
+    return np.finfo(found.numpy)
 
 
 def _checked(dtype: Any, name: str, kinds: str) -> DType:

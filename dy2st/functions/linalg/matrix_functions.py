@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from dy2st import dtypes
 from dy2st.errors import AutodiffError
+from dy2st.functions.core.defaults import finfo
 from dy2st.functions.core.operands import cast_to, floating, op, pair, tensor
 from dy2st.functions.linalg.linalg import matmul, matrix_norm, matrix_transpose, one_batch, same_extents
 from dy2st.functions.math import math, reduction
@@ -259,8 +258,8 @@ def _matrices(x: Any, name: str, least: int = 2) -> Tensor:
     x = floating(x, name)
     if x.dtype.kind == "c":
         raise TypeError(f"{name}() of complex matrices is not supported")
-    if x.dtype is dtypes.float16:
-        raise TypeError(f"{name}() of float16 matrices is not supported: LAPACK has none; cast to float32")
+    if x.dtype in (dtypes.float16, dtypes.bfloat16):
+        raise TypeError(f"{name}() of {x.dtype.name} matrices is not supported: LAPACK has none; cast to float32")
     if x.ndim < least:
         raise ValueError(f"{name} needs matrices, not a tensor of shape {x.shape}")
     return x
@@ -290,7 +289,7 @@ def _without_gradient(x: Any, name: str) -> Tensor:
 def _rounding(x: Tensor) -> Any:
     """Return the larger extent of matrices times the precision of their dtype."""
     rows, columns = (tensor(e, "matrix_rank", x.dtype) for e in x.shape[-2:])
-    return math.maximum(rows, columns) * float(np.finfo(x.dtype.numpy).eps)
+    return math.maximum(rows, columns) * float(finfo(x.dtype).eps)
 
 
 def _with_axis(bound: Any, s: Tensor) -> Any:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numpy import finfo as _finfo
-
 from dy2st.functions.core.assigning import clone, detach
 from dy2st.functions.core.assigning import into as _into
+from dy2st.functions.core.defaults import finfo as _finfo
 from dy2st.functions.core.operands import binary, cast_to, floating, number, op, ordered, ordered_floating, pair, tensor
 from dy2st.functions.math.arithmetic import counted, trunc
 from dy2st.runtime.eager.dispatch import apply
@@ -249,7 +248,7 @@ def nan_to_num(
         return apply(op("complex"), *parts)
     if x.dtype.kind != "f":
         return clone(x)
-    largest = float(_finfo(x.dtype.numpy).max)
+    largest = float(_finfo(x.dtype).max)
     whole = apply(_WHERE, apply(op("isnan"), x), number(nan, x.dtype, x), x)
     above, below = largest if posinf is None else posinf, -largest if neginf is None else neginf
     bounded = apply(_WHERE, x == float("inf"), number(above, x.dtype, x), whole)

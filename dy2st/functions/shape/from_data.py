@@ -23,8 +23,10 @@ from dy2st.functions.core.operands import (
 )
 from dy2st.functions.shape.concat_split import stack
 from dy2st.ir.context import current
+from dy2st.ops.core.rounded import has_low
 from dy2st.runtime.eager import device
 from dy2st.runtime.eager.dispatch import apply
+from dy2st.runtime.eager.dlpack import Capsule, array_of
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList
@@ -67,7 +69,7 @@ def _copied(data: Any, dtype: DType | None) -> Tensor:
     if isinstance(data, np.ndarray) or hasattr(data, "__array_interface__") or type(data).__module__ == "cupy":
         return _from_array(data, dtype)
     if hasattr(data, "__dlpack__"):
-        return _from_array(np.from_dlpack(data), dtype)
+        return _from_array(array_of(data), dtype)
     if hasattr(data, "__array__"):
         return _from_array(np.asarray(data), dtype)
     raise TypeError(f"to_tensor() needs numbers, lists, arrays or tensors, not {type(data).__name__} {data!r:.40}")
@@ -76,7 +78,9 @@ def _copied(data: Any, dtype: DType | None) -> Tensor:
 def _from_array(data: Any, dtype: DType | None) -> Tensor:
     if isinstance(data, np.ndarray) or not hasattr(data, "dtype"):
         data = np.asarray(data)
-        if data.dtype.kind not in "biufc":
+        if data.dtype == np.uint16:  # as Paddle has it
+            data = data.view(dtypes.bfloat16.numpy)
+        if data.dtype.kind not in "biufc" and not has_low(data):
             raise TypeError(f"to_tensor() needs numbers, not an array of {data.dtype}")
     array = data.astype(dtype.numpy) if dtype is not None else data.copy()
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
@@ -93,7 +97,7 @@ def _from_sequence(data: Any, dtype: DType | None) -> Tensor:
         array = np.array(data)
     except ValueError:
         raise ValueError("to_tensor() needs nested lists of equal lengths") from None
-    if array.dtype.kind not in "biufc":
+    if array.dtype.kind not in "biufc" and not has_low(array):
         raise TypeError(f"to_tensor() needs lists of numbers, not of {_first_odd(data)}")
     if dtype is None and not array.size:
         dtype = default_dtype()
@@ -131,27 +135,14 @@ def from_dlpack(dlpack: Any, copy: bool | None = None) -> Tensor:
     [5.0, 0.0]
     """
     if type(dlpack).__name__ == "PyCapsule":
-        dlpack = _Capsule(dlpack)
+        dlpack = Capsule(dlpack)
     if not hasattr(dlpack, "__dlpack__"):
         raise TypeError(f"from_dlpack() needs an object with __dlpack__, not {type(dlpack).__name__}")
     on_cpu = int(dlpack.__dlpack_device__()[0]) in (1, 3)
-    array = (np if on_cpu else device.cuda()).from_dlpack(dlpack)
+    array = array_of(dlpack) if on_cpu else device.cuda().from_dlpack(dlpack)
     array = array.copy() if copy else array
     dtypes.of_array(array)
     return Tensor(array)
-
-
-class _Capsule:
-    """A DLPack capsule as an object that gives it away."""
-
-    def __init__(self, capsule: Any):
-        self._capsule = capsule
-
-    def __dlpack__(self, **_: Any) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
 
 
 def to_dlpack(x: Tensor) -> Any:

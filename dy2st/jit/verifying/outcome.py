@@ -14,6 +14,7 @@ from dy2st.ir.context import current, replaced
 from dy2st.ir.location import Location, user_location
 from dy2st.jit.verifying.described import ObjectDescription, described
 from dy2st.jit.verifying.reachable import reachable
+from dy2st.ops.core.rounded import TANGENT
 from dy2st.records import field, record, replace
 from dy2st.runtime.autograd_engine.backward import Place, sum_into_leaves
 from dy2st.runtime.eager.device import namespace_of
@@ -106,7 +107,7 @@ def pulled_back(result: Any, until: Sequence[Place]) -> list[Any]:
 def live_results(result: Any) -> list[Tensor]:
     """List the tensors of a result that gradients flow out of."""
     if isinstance(result, Tensor):
-        return [] if result.stop_gradient or result._payload.dtype.kind not in "fc" else [result]
+        return [] if result.stop_gradient or result._payload.dtype.kind not in TANGENT else [result]
     items = result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else ()
     found = [t for item in items for t in live_results(item)]
     return list({id(t): t for t in found}.values())

@@ -12,6 +12,7 @@ import numpy as np
 
 from dy2st.jit.verifying.reachable import attributes, has_state, is_users, names_of, reachable
 from dy2st.naming import is_plain_module
+from dy2st.ops.core.rounded import TANGENT
 from dy2st.optimizer.optimizer import Optimizer
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.rng import default_generator
@@ -67,14 +68,14 @@ def _change_array(payload: Any) -> None:
     elif payload.dtype.kind == "b":
         payload[...] = ~payload
     else:
-        payload[...] = payload * 1.5 if payload.dtype.kind in "fc" else payload + 1
+        payload[...] = payload * 1.5 if payload.dtype.kind in TANGENT else payload + 1
 
 
 def shake(roots: Mapping[str, Any], up: bool) -> None:
     """Move the floats of all tensors by one unit in the last place, in place, up and down by turns."""
     for _, x in reachable(roots):
         array = x._payload if isinstance(x, Tensor) else None
-        if array is None or array.dtype.kind not in "fc" or not getattr(array.flags, "writeable", True):
+        if array is None or array.dtype.kind not in TANGENT or not getattr(array.flags, "writeable", True):
             continue
         xp = namespace_of(array)
         parts = (array,) if array.dtype.kind == "f" else (array.real, array.imag)

@@ -2,7 +2,7 @@
 
 How words become numbers is part of the meaning, and the same on every device: element i of
 
-    float32, float16 uniform    word i, its upper 24 or 11 bits
+    32 or 16 bits, uniform      word i, as many of its upper bits as the dtype has digits
     float64 uniform             words 2i and 2i + 1, their upper 53 bits
     integers                    words 2i and 2i + 1 as one number r: low + floor(r * (high - low) / 2**64); no value is
                                 favoured by more than (high - low) / 2**64
@@ -26,6 +26,8 @@ from dy2st.ops.core.base import Op, Sample, fill, fill_extents
 from dy2st.ops.shape.philox import words, words64
 
 Template = tuple[int | None, ...]
+KEPT = {"float32": 24, "float16": 11, "bfloat16": 8}
+"""How many bits of a word become a number."""
 
 
 class _Draw(Op):
@@ -195,9 +197,9 @@ def uniform(xp: Any, seed: int, draw: int, count: int, dtype: DType, first: int 
     """Return `count` uniform numbers of a draw, in [0, 1), from element `first` on."""
     if dtype is float64:
         return (words64(xp, seed, draw, count, first) >> np.uint64(11)) * 2.0**-53
-    kept, unit = (24, 2.0**-24) if dtype is float32 else (11, 2.0**-11)
+    kept = KEPT[dtype.name]
     bits = words(xp, seed, draw, count, first) >> np.uint32(32 - kept)
-    return bits.astype(dtype.numpy) * dtype.numpy.type(unit)
+    return (bits.astype(np.float32) * np.float32(2.0**-kept)).astype(dtype.numpy, copy=False)
 
 
 def multiply_high(r: Any, span: int) -> Any:

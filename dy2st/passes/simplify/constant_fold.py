@@ -22,6 +22,7 @@ import numpy as np
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
+from dy2st.ops.core.rounded import evaluate
 from dy2st.passes.core.base import Pass
 from dy2st.passes.core.rewrite import Replacements
 from dy2st.shapes import product
@@ -75,12 +76,12 @@ class _Fold:
         return made
 
     def evaluate(self, operation: Operation) -> list[Any] | None:
-        operands = [constant_of(v) for v in operation.operands]
+        operands: list[Any] = [constant_of(v) for v in operation.operands]
         if operation.op.splat is not None:
             operands = [np.empty(tensor_type(v).shape, tensor_type(v).dtype.numpy) for v in operation.results]  # type: ignore[arg-type]
         try:
             with np.errstate(all="ignore"):
-                made = operation.op.eval(np, *operands, **operation.attributes)  # type: ignore[attr-defined]
+                made = evaluate(operation.op, np, operands, operation.attributes)
         except Exception:
             return None  # the run raises it, at the user's line, if it gets here
         results = operation.results

@@ -15,6 +15,7 @@ from dy2st.ir.context import current
 from dy2st.ir.opdef import EVERY_KIND, undefined
 from dy2st.ir.program import Value
 from dy2st.ops.core.base import Op
+from dy2st.ops.core.rounded import KIND, TANGENT, evaluate
 from dy2st.runtime.eager.device import namespace, namespace_of
 from dy2st.runtime.eager.frequent_ops import calls_of
 from dy2st.runtime.eager.native_ops import run_natively
@@ -66,7 +67,7 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
 def _apply(op: Op, operands: Any, attributes: dict[str, Any], context: EagerContext) -> Any:
     """Apply an op to arrays, as NumPy or native code of large arrays does it."""
     arrays: list[Any] = []
-    here, plain, large, needs = False, True, False, False
+    here, plain, large, low, needs = False, True, False, False, False
     least = context.process.native_from if op.native_in_eager else inf
     kinds = op.defined_on
     every = kinds is EVERY_KIND
@@ -81,8 +82,8 @@ def _apply(op: Op, operands: Any, attributes: dict[str, Any], context: EagerCont
                 here = True
                 if array.size >= least:
                     large = True
-                if not every and array.dtype.kind not in kinds:
-                    taken = False
+                if array.dtype.kind not in kinds:
+                    taken, low = False, low or array.dtype.kind == KIND
             if not t.stop_gradient:
                 needs = True
         else:
@@ -95,7 +96,7 @@ def _apply(op: Op, operands: Any, attributes: dict[str, Any], context: EagerCont
     try:
         if here and plain and op.is_view and op.makes_view(**attributes):
             made = _viewed(op, operands, attributes, op.eval(np, *arrays, **attributes))
-        elif here and plain and not large and not op.effect and not (op.random and op.native_in_eager):
+        elif here and plain and not (large or low or op.effect) and not (op.random and op.native_in_eager):
             kernel = None if attributes else ufunc_of(op, len(arrays))
             if kernel is not None:
                 made = Tensor(quietly(kernel, *arrays))
@@ -139,7 +140,7 @@ def _evaluate(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, An
     out = run_natively(op, arrays, attributes) if xp is np and op.native_in_eager else None
     if out is None:
         with np.errstate(all="ignore"):
-            out = op.eval(xp, *arrays, **attributes)
+            out = evaluate(op, xp, arrays, attributes)
     return _made_of(out, op, operands, arrays, attributes, xp)
 
 
@@ -238,7 +239,7 @@ def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any],
     """Put a node on the tape when a result can carry a gradient."""
     alone = made.__class__ is Tensor
     outs = [made._payload] if alone else [t._payload for t in made]
-    if not (outs[0].dtype.kind in "fc" if alone else any(a.dtype.kind in "fc" for a in outs)):
+    if not (outs[0].dtype.kind in TANGENT if alone else any(a.dtype.kind in TANGENT for a in outs)):
         return
     for t in operands:
         if isinstance(t, Tensor) and t._view is not None:
@@ -248,7 +249,7 @@ def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any],
         made._node, made.stop_gradient = node, False
     else:
         for i, t in enumerate(made):
-            if outs[i].dtype.kind in "fc":
+            if outs[i].dtype.kind in TANGENT:
                 t._node, t._index, t.stop_gradient = node, i, False
     saved = current().saved
     if saved is not None:

@@ -14,6 +14,7 @@ from typing import Any
 from dy2st.errors import AutodiffError, NeedsPythonValue
 from dy2st.ir.context import current, replaced, switch
 from dy2st.ir.location import error_here
+from dy2st.ops.core.rounded import TANGENT
 from dy2st.runtime.eager.tape.node import Node, ProgramCall
 from dy2st.runtime.eager.tape.op_derivative import Ghost, op_pullback
 from dy2st.runtime.eager.tensor import Tensor
@@ -139,7 +140,7 @@ class saved_tensors_hooks:  # noqa: N801 (Paddle's name)
         op, attributes, arrays = node.source
         results = list(node.results)
         wanted = tuple(i for i, edge in enumerate(node.edges) if edge is not None)
-        seeded = tuple(i for i, v in enumerate(results) if v.dtype.kind in "fc")
+        seeded = tuple(i for i, v in enumerate(results) if v.dtype.kind in TANGENT)
         uses = op_pullback(op, attributes, arrays, wanted, seeded).uses
         arrays, operands = list(arrays), list(node.operands)
         for kind, i, _ in uses:

@@ -25,6 +25,7 @@ from dy2st.ir.location import error_here
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.types import TensorType
 from dy2st.runtime.eager import device
+from dy2st.runtime.eager.dlpack import capsule_of
 from dy2st.runtime.eager.shape_list import extents
 from dy2st.runtime.eager.tensor_methods import TensorMethods
 from dy2st.runtime.eager.version_counter import VersionCounter
@@ -268,7 +269,7 @@ class Tensor(TensorMethods):
         if not self.stop_gradient:
             raise BufferError("a tensor that needs a gradient cannot be shared by DLPack: use x.detach()")
         asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return self.array("a DLPack capsule").__dlpack__(**{k: v for k, v in asked.items() if v is not None})
+        return capsule_of(self.array("a DLPack capsule"), **{k: v for k, v in asked.items() if v is not None})
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dy2st.ir.opdef import OpDef
+from dy2st.ir.program import Operation
 from dy2st.ops.core.base import Op
+from dy2st.ops.core.rounded import is_low, meaning
 
 
 def bare_ufunc(op: OpDef, xp: Any, arity: int, attributes: dict[str, Any]) -> Callable[..., Any] | None:
@@ -33,9 +35,11 @@ def bare_ufunc(op: OpDef, xp: Any, arity: int, attributes: dict[str, Any]) -> Ca
     return function if made is result and exactly and function.nin == arity and function.nout == 1 else None
 
 
-def kernel(op: OpDef, xp: Any, attributes: dict[str, Any]) -> Callable[..., Any]:
+def kernel(operation: Operation, xp: Any) -> Callable[..., Any]:
     """Return a function of the run-time operands that does what `eval` does."""
-    return op.compile(xp, **attributes)  # type: ignore[attr-defined]
+    if is_low(operation):
+        return meaning(operation, xp)
+    return operation.op.compile(xp, **operation.attributes)  # type: ignore[attr-defined]
 
 
 class _LooksInside(Exception):

@@ -14,6 +14,7 @@ from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ListType, ScalarType, TensorType, Type
 from dy2st.ops.control.try_ import handed_over
+from dy2st.ops.core.rounded import is_low
 from dy2st.ops.indexing.getitem import Index
 from dy2st.runtime.interpreter.buffer_reuse import (
     OwnedValues,
@@ -116,7 +117,7 @@ class _BlockCompiler:
         (made,) = operation.results
         if made not in self.lives.last:
             return
-        content = kernel(operation.op, self.xp, operation.attributes)()
+        content = kernel(operation, self.xp)()
         if isinstance(made.type, TensorType):
             content = read_only(content)
             self.functions.constants.append(content)
@@ -153,7 +154,8 @@ class _BlockCompiler:
     # ---- plain operations ------------------------------------------------------------------------------------------
     def _plain(self, operation: Operation, operands: list[Value], slots: list[int], given_up: set[Value]) -> Step:
         op, attributes = operation.op, operation.attributes
-        ufunc = bare_ufunc(op, self.xp, len(operands), attributes) if len(operation.results) == 1 else None
+        low = is_low(operation)
+        ufunc = bare_ufunc(op, self.xp, len(operands), attributes) if len(operation.results) == 1 and not low else None
         copied = isinstance(operation.op, Index) and self._outlives(operation.results[0], operands[0])
         for i, value in enumerate(operands):
             if copied or not keeps(operation, i, ufunc is not None):
@@ -164,10 +166,10 @@ class _BlockCompiler:
                 self.owned.lose(value)
         if ufunc is not None:
             step = self._ufunc(ufunc, operation.results[0], operands, slots, given_up)
-        elif hasattr(op, "eval_in_place") and operands[0] in given_up and once(operands[0], operands):
+        elif hasattr(op, "eval_in_place") and not low and operands[0] in given_up and once(operands[0], operands):
             step = self._in_place(operation, slots)
         else:
-            f = kernel(op, self.xp, attributes)
+            f = kernel(operation, self.xp)
             step = self._stored(operation, _copying(f) if copied else f, slots)
         handed = hands_over(operation) and operands[0] in given_up
         fresh = handed or copied

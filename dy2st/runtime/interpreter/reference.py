@@ -20,6 +20,7 @@ import numpy as np
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.control.try_ import handed_over
+from dy2st.ops.core.rounded import meaning
 from dy2st.runtime.interpreter.error_locations import located, too_deep
 from dy2st.runtime.interpreter.output_ownership import read_only, released
 
@@ -59,7 +60,7 @@ def _run(program: Program, operation: Operation, operands: list[Any], xp: Any) -
         return _try(program, operation, operands, xp)
     if op.is_call:
         return call(program, operation.attributes["function"], operands, xp)
-    results = op.eval(xp, *operands, **operation.attributes)  # type: ignore[attr-defined]
+    results = meaning(operation, xp)(*operands)
     if op.is_constant and isinstance(operation.results[0].type, TensorType):
         return (read_only(results),)
     if len(operation.results) == 1:

@@ -127,7 +127,7 @@ class KnownNumbers:
 
 def _is_number(x: Any) -> bool:
     if isinstance(x, np.ndarray):
-        return x.size == 1 and x.dtype.kind in "biuf"
+        return x.size == 1 and x.dtype.kind in "biufV"
     return isinstance(x, (int, float)) and abs(x) < _FAR
 
 

@@ -107,8 +107,9 @@ class NativePlan(Locked):
         self._keeps = any(is_kept(program, i, t) for i, t in enumerate(program.result_types))
         self._most = _MOST_HELD if self._keeps else _MOST_FREE
         self._stack = np.zeros(self._most + 1, np.uint64)
+        low = any("bfloat16" in str(t) for t in (*self._arguments, *self._results))
         self._plate = np.array(
-            [0, self._stack.ctypes.data, *cpython_symbols.addresses(), helpers.given_back(), *self._kept_words()]
+            [0, self._stack.ctypes.data, *cpython_symbols.addresses(low), helpers.given_back(), *self._kept_words()]
             if self._direct
             else [0, 0],
             np.uint64,

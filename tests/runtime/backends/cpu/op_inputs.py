@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.dtypes import dtype as dtype_of
 from dy2st.ops.core.base import Op, Sample
+from dy2st.ops.core.rounded import TANGENT
 from tests.ops.test_registry import KNOWN
 
 SIZES = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 1000, 4097)
@@ -53,7 +55,7 @@ def with_special_values(operands: list[Any], seed: int = 0) -> list[Any]:
     rng = np.random.default_rng(seed)
 
     def mixed(x: Any) -> Any:
-        if not isinstance(x, np.ndarray) or x.dtype.kind not in "fc":
+        if not isinstance(x, np.ndarray) or x.dtype.kind not in TANGENT:
             return x
         chosen = rng.choice(SPECIAL, size=x.shape).astype(x.dtype)
         return np.where(rng.random(x.shape) < 0.33, chosen, x)
@@ -109,7 +111,8 @@ def laid(operands: list[Any], layout: str) -> list[Any]:
 
 def as_dtype(sample: Sample, dtype: str) -> Sample:
     """Return a sample with floats of another dtype."""
-    made = tuple(x.astype(dtype) if isinstance(x, np.ndarray) and x.dtype == np.float64 else x for x in sample.operands)
+    wanted, floats = dtype_of(dtype).numpy, np.dtype(np.float64)
+    made = tuple(x.astype(wanted) if getattr(x, "dtype", None) == floats else x for x in sample.operands)
     return Sample(made, sample.attributes, sample.differentiate)
 
 

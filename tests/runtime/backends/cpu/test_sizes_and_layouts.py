@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from dy2st.ir.program import Program
+from dy2st.ops.core.rounded import KIND
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.agreement import difference, is_exact
 from tests.ops.test_registry import built, cases
 from tests.runtime.backends.cpu.op_inputs import LAYOUTS, SIZES, as_dtype, chosen, inputs, laid
 
-DTYPES = ("float64", "float32", "float16")
+DTYPES = ("float64", "float32", "float16", "bfloat16")
 EITHER_ZERO = frozenset(
     {"max", "min", "top", "maximum", "minimum", "fmax", "fmin", "sort", "relu", "clip", "nextafter", "max_pool",
      "matmul", "matmul_add", "conv", "conv_input_grad", "conv_weight_grad", "attention", "attention_grad",
@@ -26,7 +27,7 @@ NO_SPECIAL = {
 """Ops that are not looked at with NaN and infinities, and why."""
 LEFT_OUT = {
     "eigh": "samples that are made larger have equal eigenvalues, whose vectors are not unique",
-    "complex": "there is none of float16",
+    "complex": "there is none of 16 bits",
 }
 SHORT = {"attention_grad": "over a thousand equal keys the terms cancel"}
 """Ops that are not looked at with large sizes, and why."""
@@ -47,7 +48,7 @@ def other_zeros(found, wanted):
     if isinstance(found, Exception):
         return ""
     for i, (x, y) in enumerate(zip(found, wanted, strict=True)):
-        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+        if isinstance(x, np.ndarray) and x.dtype.kind in ("f", KIND):
             other = (x == 0) & (np.signbit(x) != np.signbit(y))
             if other.any():
                 return f"result {i}: a zero of another sign at {np.argwhere(other)[0].tolist()}"

@@ -15,6 +15,7 @@ import numpy as np
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import Type
+from dy2st.ops.core.rounded import meaning
 from dy2st.records import field, record
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import LIBRARY
 from dy2st.runtime.backends.cpu.compile_link.target import Target
@@ -387,11 +388,11 @@ def _last_uses(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, i
 
 def host_call(operation: Operation) -> HostCallback:
     """Return the host callback that runs an operation's `eval`."""
-    op, attributes, count = operation.op, operation.attributes, len(operation.results)
+    op, compute, count = operation.op, meaning(operation, np), len(operation.results)
 
     def run(*operands: Any) -> Sequence[Any]:
         with np.errstate(all="ignore"):
-            made = op.eval(np, *operands, **attributes)  # type: ignore[attr-defined]
+            made = compute(*operands)
         return (single(made),) if count == 1 else made
 
     types = tuple(v.type for v in operation.operands)

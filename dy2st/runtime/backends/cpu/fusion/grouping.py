@@ -32,7 +32,7 @@ from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import Step, joined
 from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup, even, place
 from dy2st.runtime.backends.cpu.fusion.observable_effects import can_raise, is_observed
 from dy2st.runtime.backends.cpu.fusion.scalarized import is_in_registers
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_nests, in_register, is_native
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import NARROW, in_nests, in_register, is_native
 from dy2st.runtime.backends.cpu.vector_ops.elementwise import computes
 from dy2st.runtime.backends.cpu.vector_ops.random import is_drawn
 
@@ -117,7 +117,7 @@ class _Schedule:
                 self._stand_alone(value)
         source = operation.operands[0] if operation.op.monoid else operation.results[0]
         group = FusedGroup(tensor_type(source).shape)
-        if not group.space or not self._enter(operation, group):  # a number of float16 alone has no loops
+        if not group.space or not self._enter(operation, group):  # a number of 16 bits alone has no loops
             return False
         self._open(group)
         return True
@@ -165,7 +165,7 @@ class _Schedule:
         if not operation.op.monoid or operation.attributes.get("keepdim", True):
             return None
         axes, outer = range(tensor_type(operation.operands[0]).rank), group.outer
-        if tensor_type(operation.results[0]).dtype.name == "float16":
+        if tensor_type(operation.results[0]).dtype.name in NARROW:
             return None
         if not outer or outer >= len(axes) or sorted(operation.attributes["axis"]) != [*axes]:
             return None

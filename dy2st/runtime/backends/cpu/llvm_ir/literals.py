@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.dtypes import DType
+from dy2st.dtypes import DType, bfloat16
 
 
 def double(value: float) -> str:
@@ -20,6 +20,7 @@ def element(value: Any, dtype: DType) -> str:
     if dtype.is_bool:
         return "true" if value else "false"
     if dtype.is_floating:
-        return double(float(np.asarray(value).astype(dtype.numpy)))
+        computed_in = np.float32 if dtype is bfloat16 else dtype.numpy
+        return double(float(np.asarray(value).astype(computed_in)))
     number = int(np.asarray(value).astype(dtype.numpy))
     return str(number - 256 if dtype.name == "uint8" and number > 127 else number)

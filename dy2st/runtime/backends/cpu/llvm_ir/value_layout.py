@@ -21,7 +21,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from dy2st.dtypes import DType, float16
+from dy2st.dtypes import DType
 from dy2st.ir.types import ListType, ScalarType, TensorType, TupleType, Type, VariantType
 from dy2st.records import record
 from dy2st.shapes import Dim, symbol
@@ -30,6 +30,8 @@ _ELEMENT = {
     "bool": "i1", "uint8": "i8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "float32": "float", "float64": "double",
 }  # fmt: skip
+NARROW = ("float16", "bfloat16")
+"""In memory 16 bits; in a register of a loop nest a float32, rounded after each operation."""
 _SCALAR = {"int": "i64", "float": "double", "bool": "i1"}
 
 Components = tuple[str, ...]
@@ -90,17 +92,17 @@ def is_native(dtype: DType) -> bool:
 
 def in_nests(dtype: DType) -> bool:
     """Return whether loop nests compute with elements of this type."""
-    return is_native(dtype) or dtype is float16
+    return is_native(dtype) or dtype.name in NARROW
 
 
 def element_kind(dtype: DType) -> str:
-    """Return the LLVM type of an element in a register; one of float16 is a float32 there."""
-    return "float" if dtype is float16 else _ELEMENT[dtype.name]
+    """Return the LLVM type of an element in a register; one of 16 bits is a float32 there."""
+    return "float" if dtype.name in NARROW else _ELEMENT[dtype.name]
 
 
 def memory_kind(dtype: DType) -> str:
     """Return the LLVM type of an element in memory."""
-    return {"bool": "i8", "float16": "i16"}.get(dtype.name) or element_kind(dtype)
+    return {"bool": "i8", "float16": "i16", "bfloat16": "i16"}.get(dtype.name) or element_kind(dtype)
 
 
 def in_register(t: Type) -> bool:

@@ -19,6 +19,8 @@ from dy2st import dtypes
 _ARRAY_TYPE, _ARRAY_NEW, _SET_BASE = 2, 93, 282
 DATA, RANK, SHAPE, BASE, DESCRIPTOR, FLAGS = 16, 24, 32, 48, 56, 64
 """Where the fields of an array object stand."""
+TYPE_NUMBER = 28
+"""Where the descriptor of a dtype has its number."""
 TYPE = 8
 """Where the type of any object stands."""
 HOLDERS = 0
@@ -31,9 +33,9 @@ KEYWORDS, NO_ARGUMENTS, ROW_OF_ARGUMENTS = 0x2, 0x4, 0x80
 OWN_FLAGS = BEHAVED | WRITEABLE
 ELEMENTS = (
     *("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"),
-    *("float16", "complex64", "complex128"),
+    *("float16", "complex64", "complex128", "bfloat16"),
 )
-"""The element types of the arrays that are read and made."""
+"""The element types of the arrays that are read and made; NumPy gives bfloat16 a number when its package loads."""
 
 _PYTHON = (
     "PyList_New", "PyList_SetItem", "PyCapsule_New", "PyCapsule_GetPointer", "PyLong_FromLongLong",
@@ -79,12 +81,17 @@ def available() -> bool:
 
 
 @functools.cache
-def addresses() -> tuple[int, ...]:
-    """Return the addresses of `NAMES`."""
+def addresses(low: bool = False) -> tuple[int, ...]:
+    """Return the addresses of `NAMES`, with `low` that of bfloat16 too."""
     table = _numpy_table()
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON]
     numpy_ones = [table[_ARRAY_TYPE], table[_ARRAY_NEW], table[_SET_BASE]]
-    return (*functions, *map(id, _OBJECTS.values()), *numpy_ones, *(id(np.dtype(name)) for name in ELEMENTS))
+    return (
+        *functions,
+        *map(id, _OBJECTS.values()),
+        *numpy_ones,
+        *(id(dtypes.dtype(name).numpy) if low or name != "bfloat16" else 0 for name in ELEMENTS),
+    )
 
 
 def type_number(dtype: dtypes.DType) -> int:

@@ -6,6 +6,7 @@ the run goes to `failed`.
 
 from __future__ import annotations
 
+from dy2st.dtypes import DType, bfloat16
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import times
@@ -141,11 +142,17 @@ class ObjectConversions:
             f"i32 {number}", "ptr null", f"ptr {data}", "i32 0", f"i32 {flags}", "ptr null",
         )  # fmt: skip
 
+    def _type_number(self, dtype: DType) -> str:
+        """Return NumPy's number of a dtype, which of one that NumPy has not itself is another in each process."""
+        if dtype is not bfloat16:
+            return str(api.type_number(dtype))
+        return self.f.load("i32", self.f.offset(self._address(dtype.name), api.TYPE_NUMBER))
+
     def _array_of(self, t: TensorType, context: str, place: str, old: str) -> str:
         """Write a call of the function that makes arrays (`array_function`)."""
         if in_registers(t):
             return self._array_of_registers(t, place)
-        number, size = api.type_number(t.dtype), t.dtype.itemsize
+        number, size = self._type_number(t.dtype), t.dtype.itemsize
         given = f"ptr {context}", f"ptr {place}", f"i64 {t.rank}", f"i64 {size}", f"i32 {number}", f"ptr {old}"
         return self.f.call("ptr", f"@{array_function(self._kernels)}", "ptr %plate", *given)
 
@@ -154,7 +161,7 @@ class ObjectConversions:
         shape = f.slot(extents) if t.rank else "null"
         for axis, extent in enumerate(t.shape):
             f.store("i64", str(extent), f.offset(shape, 8 * axis))
-        made = self._sure(self._new(str(api.type_number(t.dtype)), str(t.rank), shape, "null"))
+        made = self._sure(self._new(self._type_number(t.dtype), str(t.rank), shape, "null"))
         data = f.load("ptr", f.offset(made, api.DATA))
         for i, kind in enumerate(kinds(t)):
             number = f.load(kind, f.offset(place, 8 * i))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dy2st.dtypes import DType, bool_, float16, float64, int32
+from dy2st.dtypes import DType, bfloat16, bool_, float16, float64, int32
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, tensor_type
 from dy2st.ops.core.constant import Cast
@@ -20,7 +20,7 @@ from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind, in_nes
 from dy2st.runtime.backends.cpu.vector_ops import integer_functions
 from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
-_FLOATS = ("float16", "float32", "float64")
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
 _COMPARISONS = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"),
                 "ge": ("oge", "sge", "uge"), "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}  # fmt: skip
 
@@ -59,7 +59,9 @@ def computes(operation: Operation) -> bool:
         return False
     floats = all(d.name in _FLOATS for d in dtypes)
     if isinstance(operation.op, Cast) and dtypes == [float64, float16]:
-        return False  # by way of float32 it would be rounded twice
+        return False  # by way of float32 it would be rounded twice, as it is to bfloat16
+    if isinstance(operation.op, NextAfter) and bfloat16 in dtypes:
+        return False
     if name in RULES:
         return floats or name not in _OF_FLOATS
     if floats:
@@ -69,8 +71,7 @@ def computes(operation: Operation) -> bool:
 
 def compute(lanes: VectorType, operation: Operation, registers: list[str]) -> str:
     """Write an operation on registers; return the register of its result."""
-    made = _computed(lanes, operation, registers)
-    return lanes.rounded_to_half(made) if tensor_type(operation.results[0]).dtype is float16 else made
+    return lanes.rounded(tensor_type(operation.results[0]).dtype, _computed(lanes, operation, registers))
 
 
 def _computed(lanes: VectorType, operation: Operation, registers: list[str]) -> str:
@@ -291,7 +292,7 @@ def _next_half(v: VectorType, a: str, b: str) -> str:
     outward = f.value(f"xor {v.kind('i1')} {below}, {negative}")
     up, down = ("1", "-1") if v.count == 1 else ("splat (i16 1)", "splat (i16 -1)")
     step = f.value(f"select {v.kind('i1')} {outward}, {short} {up}, {short} {down}")
-    moved = v.from_half(f.value(f"add {short} {v.to_half(a)}, {step}"))
+    moved = v.widened(dtype, f.value(f"add {short} {v.narrowed(dtype, a)}, {step}"))
     least = v.intrinsic("copysign", dtype, v.constant(2.0**-24, dtype), b)
     moved = v.select(_compared(v, "eq", dtype, a, zero), least, moved, dtype)
     moved = v.select(_compared(v, "eq", dtype, a, b), a, moved, dtype)

@@ -9,11 +9,12 @@ import math
 
 import numpy as np
 
-from dy2st.dtypes import DType, float16, int64
+from dy2st.dtypes import DType, int64
 from dy2st.ir.types import TensorType
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
+    NARROW,
     Components,
     StridedTensor,
     element_kind,
@@ -24,16 +25,16 @@ from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 
 def load_element(f: LLVMFunction, dtype: DType, address: str) -> str:
-    """Write a load of one element into a register; one of float16 is converted, as `ElementAccess` does."""
-    assert dtype is not float16
+    """Write a load of one element into a register; one of 16 bits is converted, as `ElementAccess` does."""
+    assert dtype.name not in NARROW
     if dtype.is_bool:
         return f.value(f"icmp ne i8 {f.load('i8', address)}, 0")
     return f.load(element_kind(dtype), address)
 
 
 def store_element(f: LLVMFunction, dtype: DType, register: str, address: str) -> None:
-    """Write a store of one element from a register; one of float16 is converted, as `ElementAccess` does."""
-    assert dtype is not float16
+    """Write a store of one element from a register; one of 16 bits is converted, as `ElementAccess` does."""
+    assert dtype.name not in NARROW
     if dtype.is_bool:
         f.store("i8", f.value(f"zext i1 {register} to i8"), address)
     else:
@@ -97,8 +98,8 @@ class ElementAccess:
 
     def _from_memory(self, at: RowPosition, loaded: str) -> str:
         """Write elements as they stand in registers."""
-        if at.dtype is float16:
-            return VectorType(self.f, self.module, self.count).from_half(loaded)
+        if at.dtype.name in NARROW:
+            return VectorType(self.f, self.module, self.count).widened(at.dtype, loaded)
         if not at.dtype.is_bool:
             return loaded
         return self.f.value(f"icmp ne {self._many(at.kind)} {loaded}, {'0' if self.count == 1 else 'zeroinitializer'}")
@@ -107,8 +108,8 @@ class ElementAccess:
         """Write a store from a register; where the condition `past` holds, past the caches, to whole vectors."""
         if at.dtype.is_bool:
             register = self.f.value(f"zext {self._many('i1')} {register} to {self._many('i8')}")
-        if at.dtype is float16:
-            register = VectorType(self.f, self.module, self.count).to_half(register)
+        if at.dtype.name in NARROW:
+            register = VectorType(self.f, self.module, self.count).narrowed(at.dtype, register)
         value, align = f"{self._many(at.kind)} {register}", at.dtype.itemsize
         if at.stride == "1" or self.count == 1:
             if self.mask is None:

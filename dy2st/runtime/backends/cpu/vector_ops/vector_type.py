@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2st.dtypes import DType, int64
+from dy2st.dtypes import DType, float16, int64
 from dy2st.records import record
 from dy2st.runtime.backends.cpu import libm as math
 from dy2st.runtime.backends.cpu.libm.core import half
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition, called
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction, LLVMModule
 from dy2st.runtime.backends.cpu.llvm_ir.literals import element
-from dy2st.runtime.backends.cpu.llvm_ir.value_layout import element_kind
+from dy2st.runtime.backends.cpu.llvm_ir.value_layout import NARROW, element_kind
 
 
 @record
@@ -78,23 +78,26 @@ class VectorType:
         define(self.module, function)
         return self.f.call(kind, f"@{function.name}", *registers)
 
-    def from_half(self, bits: str) -> str:
-        """Write float16 numbers, given as i16, as they stand in registers."""
+    def widened(self, dtype: DType, bits: str) -> str:
+        """Write numbers of a dtype of 16 bits, given as i16, as they stand in registers."""
         word = self.f.value(f"zext {self.kind('i16')} {bits} to {self.kind('i32')}")
-        return self._converted(half.from_half, word, "i32")
+        return self._converted(half.from_half if dtype is float16 else half.from_bfloat, word, "i32", "float")
 
-    def to_half(self, register: str) -> str:
-        """Write the float16 numbers nearest to float32 numbers, as i16."""
-        word = self._converted(half.to_half, register, "float")
+    def narrowed(self, dtype: DType, register: str) -> str:
+        """Write the numbers of a dtype of 16 bits that are nearest to float32 numbers, as i16."""
+        word = self._converted(half.to_half if dtype is float16 else half.to_bfloat, register, "float", "i32")
         return self.f.value(f"trunc {self.kind('i32')} {word} to {self.kind('i16')}")
 
-    def rounded_to_half(self, register: str) -> str:
-        """Write the float16 numbers nearest to float32 numbers, as they stand in registers."""
-        return self._converted(half.rounded_to_half, register, "float")
+    def rounded(self, dtype: DType, register: str) -> str:
+        """Write float32 numbers, to a dtype of 16 bits the nearest ones that are of it, as they stand in registers."""
+        if dtype.name not in NARROW:
+            return register
+        formula = half.rounded_to_half if dtype is float16 else half.rounded_to_bfloat
+        return self._converted(formula, register, "float", "float")
 
-    def _converted(self, formula: half.Conversion, register: str, source: str) -> str:
+    def _converted(self, formula: half.Conversion, register: str, source: str, into: str) -> str:
         definition = half.conversion(formula, self.count)
-        made = self.kind("i32" if formula is half.to_half else "float")
+        made = self.kind(into)
         return self.call(made, definition, f"{self.kind(source)} {register}")
 
     def select(self, condition: str, a: str, b: str, dtype: DType) -> str:

@@ -1,4 +1,4 @@
-"""float16 in native code: conversions of all its numbers, and loop nests with the bits of the interpreter."""
+"""float16 and bfloat16 in native code: conversions of all numbers, and loop nests with the interpreter's bits."""
 
 import ctypes
 
@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.dtypes import bfloat16
 from dy2st.nn import functional
 from dy2st.runtime.backends.cpu.compile_link.code_loader import compile_text
 from dy2st.runtime.backends.cpu.compile_link.target import host_target
-from dy2st.runtime.backends.cpu.libm.core.half import conversion, from_half, to_half
+from dy2st.runtime.backends.cpu.libm.core.half import (
+    conversion,
+    from_bfloat,
+    from_half,
+    rounded_to_bfloat,
+    to_bfloat,
+    to_half,
+)
 from dy2st.runtime.backends.cpu.llvm_ir.definition import Definition, gathered
 from tests.runtime.backends.cpu.native import runnable, same_natively
 
@@ -20,7 +28,8 @@ def converted(formula, x, target, lanes):
     """Apply a conversion to words of 32 bits, whose number is a multiple of the lanes."""
     definition = conversion(formula, lanes)
     kinds = [kind if lanes == 1 else f"<{lanes} x {kind}>" for kind in ("i32", "float")]
-    source, made = kinds if formula is from_half else kinds[::-1]
+    source = kinds[formula not in (from_half, from_bfloat)]
+    made = kinds[formula not in (to_half, to_bfloat)]
     loop = f"""define void @run(ptr %x, ptr %out, i64 %n) {{
 entry:
   br label %loop
@@ -63,6 +72,30 @@ def test_float32_becomes_the_nearest_number(target, lanes, rng):
         x = x[: x.size // 16 * 16].astype(np.float32)
         found = converted(to_half, x.view(np.uint32), target, lanes).astype(np.uint16).view(np.float16)
         np.testing.assert_array_equal(found, x.astype(np.float16))
+
+
+@pytest.mark.parametrize(("target", "lanes"), ON)
+def test_every_bfloat16_becomes_float32(target, lanes):
+    words = np.arange(1 << 16, dtype=np.uint32)
+    wanted = words.astype(np.uint16).view(bfloat16.numpy).astype(np.float32)
+    np.testing.assert_array_equal(converted(from_bfloat, words, target, lanes).view(np.float32), wanted)
+
+
+@pytest.mark.parametrize(("target", "lanes"), ON)
+def test_float32_becomes_the_nearest_bfloat16(target, lanes, rng):
+    """All numbers, those half-way between two, those next to these, subnormal ones, and what overflows."""
+    words = np.arange(1 << 16, dtype=np.uint32) << 16
+    parts = [words, words + 0x7FFF, words + 0x8000, words + 0x8001, words + 0xFFFF]
+    bits = np.concatenate([*parts, rng.integers(0, 2**32, 50_000, np.uint64).astype(np.uint32)])
+    bits = bits[: bits.size // 16 * 16]
+    with np.errstate(all="ignore"):
+        wanted = bits.view(np.float32).astype(bfloat16.numpy).astype(np.float32)
+    found = converted(to_bfloat, bits, target, lanes) << 16
+    np.testing.assert_array_equal(found.view(np.float32), wanted)
+    number = ~np.isnan(wanted)
+    np.testing.assert_array_equal(found[number], wanted.view(np.uint32)[number])
+    rounded = converted(rounded_to_bfloat, bits, target, lanes).view(np.float32)
+    np.testing.assert_array_equal(rounded, wanted)
 
 
 def test_the_number_next_to_each(each_cpu):

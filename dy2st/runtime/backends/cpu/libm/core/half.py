@@ -1,7 +1,8 @@
-"""float16 in registers of float32: 16 bits, as i32, to float32 and back, by integers, on every CPU alike.
+"""float16 and bfloat16 in registers of float32: 16 bits, as i32, to float32 and back, by integers, on every CPU alike.
 
 A number of float16 is 2**(e - 15) 1.m, or 2**-24 m where e is 0. As bits of float32, moved up by 13 places, e and m are
-a number that is 2**112 times too small; 31, the largest e, is that of infinities and NaN.
+a number that is 2**112 times too small; 31, the largest e, is that of infinities and NaN. A number of
+bfloat16 is the upper half of the bits of a float32. (The instructions of AVX-512 BF16 take small numbers for 0.)
 """
 
 from __future__ import annotations
@@ -43,6 +44,28 @@ def rounded_to_half(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     return from_half(e, to_half(e, x))
 
 
+def from_bfloat(e: FormulaEmitter, word: VectorValue) -> VectorValue:
+    """Write the float32 numbers that the bits of bfloat16 numbers stand for."""
+    return e.floats(word << 16)
+
+
+def to_bfloat(e: FormulaEmitter, x: VectorValue) -> VectorValue:
+    """Write the bits of the bfloat16 numbers nearest to float32 numbers, of two the even one."""
+    return e.logical_shift(_rounded(e, x), 16)
+
+
+def rounded_to_bfloat(e: FormulaEmitter, x: VectorValue) -> VectorValue:
+    """Write the bfloat16 numbers nearest to float32 numbers, as float32 numbers."""
+    return e.floats(_rounded(e, x) & -0x10000)
+
+
+def _rounded(e: FormulaEmitter, x: VectorValue) -> VectorValue:
+    """Write bits of float32 whose upper half is the nearest bfloat16 number; of a NaN one."""
+    bits = e.bits(x)
+    nearest = bits + (e.logical_shift(bits, 16) & 1) + 0x7FFF
+    return e.select((bits & 0x7FFFFFFF) > _INFINITY, bits | 0x400000, nearest)
+
+
 @functools.cache
 def conversion(formula: Conversion, lanes: int) -> Definition:
     """Return one of the functions above as IR: `<lanes x float> @dy2st.from_half.16(<lanes x i32>)`.
@@ -51,7 +74,7 @@ def conversion(formula: Conversion, lanes: int) -> Definition:
     'dy2st.to_half.16'
     """
     e = FormulaEmitter(lanes)
-    source = "i32" if formula is from_half else "f32"
+    source = "i32" if formula in (from_half, from_bfloat) else "f32"
     result = formula(e, VectorValue(e, source, "%x"))
     name = f"dy2st.{formula.__name__}.{lanes}"
     head = f"define internal {e.type(result.kind)} @{name}({e.type(source)} %x) alwaysinline nounwind {{"
