@@ -9,6 +9,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st import nn
+from dy2st.ir.context import current
 
 F = nn.functional
 
@@ -141,6 +142,20 @@ def test_eager_and_static_gradients_have_the_same_bits(x):
             function(a).backward()
         found.append(a.grad.numpy())
     np.testing.assert_array_equal(*found)
+
+
+def test_ops_that_are_called_often_have_gradients_and_the_same_bits(monkeypatch):
+    """Native code takes over after so many calls of a kind (runtime/eager/frequent_ops.py)."""
+    monkeypatch.setattr(current().process, "looks_at_op", 1)
+    a, b = (paddle.to_tensor(n, "bfloat16", stop_gradient=False) for n in ([1.5, -2.7, 0.1], [0.3, 7.0, 1e-3]))
+    found = []
+    for _ in range(20):
+        made = (a * b + paddle.tanh(a)) / b
+        made.sum().backward()
+        found.append([t.numpy().tolist() for t in (made.detach(), a.grad, b.grad)])
+        a.clear_grad()
+        b.clear_grad()
+    assert all(one == found[0] for one in found)
 
 
 def test_random_numbers_are_the_same_eagerly_and_natively():

@@ -14,6 +14,7 @@ from numpy import ndarray
 
 from dy2st.ir.context import current
 from dy2st.ops.core.base import Op
+from dy2st.ops.core.rounded import TANGENT
 from dy2st.runtime.eager.dispatch import quietly, ufunc_of
 from dy2st.runtime.eager.frequent_ops import calls_of, ended
 from dy2st.runtime.eager.tape.node import Edge, Node, note_kept
@@ -69,7 +70,7 @@ def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
                 calls.note(context.process, (x, y))
         if differentiable and context.grad and not (x.stop_gradient and y.stop_gradient):
             a, b = x._payload, y._payload
-            if a.dtype.kind not in "fc":
+            if a.dtype.kind not in TANGENT:
                 return made
             edges = [_edge(x), _edge(y)]
             if linear:
