@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dy2st.dtypes import bool_, complex64, float16, float32, float64, int8, int32, int64, uint8
+from dy2st.dtypes import bfloat16, bool_, complex64, float16, float32, float64, int8, int32, int64, uint8
 from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, UNSET, ListType, TensorType, VariantType
@@ -16,7 +16,7 @@ from dy2st.shapes import symbol
 if TYPE_CHECKING:
     from tests.fuzzing.written import Author
 
-DTYPES = (float64, float64, float32, float32, int64, int32, bool_, complex64, float16, uint8, int8)
+DTYPES = (float64, float64, float32, float32, int64, int32, bool_, complex64, float16, bfloat16, uint8, int8)
 Writes = Callable[["Author", Builder, str, Value], None]
 
 

@@ -19,6 +19,7 @@ _DTYPES = (
     "int32",
     "int64",
     "float16",
+    "bfloat16",
     "float32",
     "float64",
     "complex64",

@@ -19,7 +19,7 @@ from tests.generator.ways import COLUMNS
 POSITIONS = ("loop", "branch", "carried", "early", "derived", "second")
 LOOPS = ("while_loop", "counted_while")
 BRANCHES = ("cond", "try")
-FLOATS = ("float16", "float32", "float64", "complex64", "complex128")
+FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 Seen = Counter[tuple[str, str]]
 
 ELSEWHERE = {

@@ -197,6 +197,8 @@ DTYPES = (
     "while not h.all():\n    h = h | True\n    {a} = {a} * 0.5",
     "{a} = {a}.astype('float64') + {b}",
     "{a} = {a}.astype('float16').astype(x.dtype)",
+    "{a} = {a}.astype('bfloat16').astype(x.dtype)",
+    "z = {a}.astype('bfloat16').clip(-4, 4)\nz = (z * z - z + 0.3) * 0.5\n{a} = z[:2].sum() * 0.1 + z.astype(x.dtype)",
     "{s} = {s} + u.max() if len(x) > 0 else u.sum()",
     "z = paddle.complex({a}, {b})\nz = z * z.conj() + 1j\n{a} = (z.real() + z.imag()).clip(-4, 4)",
     "{s} = paddle.to_tensor(2) ** {small}",

@@ -1,5 +1,6 @@
 """bfloat16: each operation computes in float32 and rounds once, in eager mode, in Programs and natively alike."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import pytest
 import dy2st as paddle
 from dy2st import nn
 from dy2st.ir.context import current
+from tests.peers import paddle_bfloat16
+from tests.peers.paddle_bfloat16 import described
 
 F = nn.functional
 
@@ -42,6 +45,11 @@ def test_numbers_are_rounded_to_the_nearest_when_a_tensor_is_made(rng):
 def test_bits_as_paddle_hands_them_over_are_numbers():
     made = paddle.to_tensor(np.array([16320, 16400, 49222], np.uint16))
     assert (made.dtype, made.tolist()) == (paddle.bfloat16, [1.5, 2.25, -3.09375])
+
+
+def test_results_have_the_bits_of_paddles():
+    wanted = json.loads(paddle_bfloat16.FILE.read_text())
+    assert {name: described(t) for name, t in paddle_bfloat16.results(paddle).items()} == wanted
 
 
 def test_the_dtype_is_known_by_its_names(x):
