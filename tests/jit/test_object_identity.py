@@ -280,6 +280,61 @@ def tensor_of_a_list(x, given):
     return y, given[0]
 
 
+def tensor_that_a_loop_leaves_alone(x, given):
+    y, i = x, 0
+    while i < x.sum():
+        y, i = y * 2, i + 1
+    return y, x
+
+
+def tensor_of_an_iteration(x, given):
+    best, y = x, given[0]
+    for i in range(x.sum().abs().astype("int64")):
+        y = x * i
+        if y.sum() < 2:
+            best = y
+        elif i > 2:
+            best = x
+    return best, y, best
+
+
+def tensor_of_an_earlier_iteration(x, given):
+    y = z = x * 2
+    i = 0
+    while i < x.sum():
+        y, z, i = x * i, y, i + 1
+        if i > 3:
+            z = y
+    return y, z, y
+
+
+def tensor_of_an_iteration_that_ends_the_loop(x, given):
+    y = last = None
+    for k in range(4):
+        y = x + k
+        if y.sum() > 3:
+            last = y
+            break
+    return y, last
+
+
+def tensors_that_a_loop_swaps(x, given):
+    a, b = x, x * 2
+    c, i = a, 0
+    while i < x.sum():
+        a, b, i = b, a, i + 1
+    return a, b, c
+
+
+def tensor_of_a_loop_in_a_branch(x, given):
+    y = z = given[0]
+    if x.sum() > 0:
+        for i in range(x.sum().astype("int64")):
+            y = x * i
+        z = y
+    return y, z
+
+
 def list_of_a_loop(x, given):
     a, b = [x], [x * 2]
     c, i = a, 0
@@ -317,7 +372,10 @@ def objects_of_both_branches(x, given):
 
 @pytest.mark.parametrize("f", [
     tensors_swapped, tensors_of_nested_branches, tensor_of_both_branches, tensor_or_none, tensor_or_other_rank,
-    tensor_of_a_handler, tensor_returned_early, constants, tensor_of_a_list, list_of_a_loop, lists_that_a_loop_swaps,
+    tensor_of_a_handler, tensor_returned_early, constants, tensor_of_a_list,
+    tensor_that_a_loop_leaves_alone, tensor_of_an_iteration, tensor_of_an_earlier_iteration,
+    tensor_of_an_iteration_that_ends_the_loop, tensors_that_a_loop_swaps,
+    tensor_of_a_loop_in_a_branch, list_of_a_loop, lists_that_a_loop_swaps,
     list_or_none, objects_of_both_branches,
 ])  # fmt: skip
 def test_results_are_one_object_where_eager_ones_are(f):

@@ -18,7 +18,7 @@ from dy2st.errors import StructureError
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType, VariantType
 from dy2st.jit.tracing.external_reads import ExternalReads
-from dy2st.jit.tracing.output_choices import NO_OTHER, PossibleTensors, ResultChoice, branches_decide
+from dy2st.jit.tracing.output_choices import NO_OTHER, PossibleTensors, ResultChoice, is_decided
 from dy2st.ops.core.base import Op
 from dy2st.records import record
 from dy2st.runtime.eager.dispatch import View, apply, note_view
@@ -141,21 +141,22 @@ class _Found:
                 self.views += [ResultView(i, source, steps) for i in self.numbers.pop(value)]
 
     def note_choices(self) -> None:
-        """Note the results of which branches decide whether they are inputs or other results."""
+        """Note the results of which branches and loops decide whether they are inputs or other results."""
         tensors = self.tensors
         left = [v for v in self.numbers if isinstance(v.type, TensorType)]
         places = {i: i for i in range(self.first)}
         for value in left:
-            if not branches_decide(value):
+            if not is_decided(value):
                 places |= dict.fromkeys(tensors.of(value) - {NO_OTHER}, self.first + self.numbers[value][0])
         told: list[tuple[Value, int, int]] = []
-        for value in filter(branches_decide, [*left, *(v for v in self.numbers if isinstance(v.type, VariantType))]):
+        decided = [*filter(is_decided, [*left, *(v for v in self.numbers if isinstance(v.type, VariantType))])]
+        for value in decided:
             possible, (result, *more) = tensors.of(value) - {NO_OTHER}, self.numbers[value]
             sources = {n: places[n] for n in sorted(possible) if n in places}
-            alike = [v for v in left if v is not value and possible & tensors.of(v)] if value in left else []
+            alike = [v for v in decided if v is not value and possible & tensors.of(v)]
             if not sources and not alike:
                 continue
-            others = tuple((which, r) for v, which, r in told if v in alike)
+            others = tuple((which, r) for v, which, r in told if v in alike and v in left)
             told.append((value, self._more(tensors.told(value)), result))
             self.views.append(ResultChoice(result, told[-1][1], sources, others))
             self.views += [ResultView(i, self.first + result) for i in more]
