@@ -69,6 +69,11 @@ _NOT_HERE = ("cinn", "custom_device", "distribute", "ipu", "rocm", "xpu")
 _BY_MODULE = {
     "functions.aliases": "as_tensor asarray broadcast_shapes softmax",
     "functions.shape.tensor_arrays": "tolist",
+    "functions.typed_tensors": """
+        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
+        ShortTensor Size
+    """,
+    "framework.switches": "LazyGuard check_shape disable_compat disable_signal_handler enable_compat use_compat_guard",
     "functions.math.complex_numbers": """
         angle as_complex as_real complex conj imag isreal polar real view_as_complex view_as_real
     """,
@@ -102,6 +107,12 @@ _BY_MODULE = {
 _LAZY: dict[str, str] = {
     **{name: f"dy2st.{module}:{name}" for module, names in _BY_MODULE.items() for name in names.split()},
     "ParamAttr": "dy2st.nn.param_attr:ParamAttr",
+    "Event": "dy2st.device.streams:Event",
+    "Stream": "dy2st.device.streams:Stream",
+    "CUDAPinnedPlace": "dy2st.runtime.eager.device:CPUPlace",
+    "device_guard": "dy2st.static.places:device_guard",
+    "get_cudnn_version": "dy2st.device:get_cudnn_version",
+    "__git_commit__": "dy2st.version:commit",
     "DataParallel": "dy2st.distributed:DataParallel",
     "batch": "dy2st.io:batch",
     "create_parameter": "dy2st.nn.create_parameter:create_parameter",
@@ -115,6 +126,7 @@ _LAZY: dict[str, str] = {
 _SUBPACKAGES = [
     "amp",
     "array_api",
+    "audio",
     "autograd",
     "callbacks",
     "device",
@@ -138,6 +150,7 @@ _SUBPACKAGES = [
     "profiler",
     "regularizer",
     "signal",
+    "sparse",
     "static",
     "tensor",
     "text",
@@ -178,6 +191,23 @@ def _array_namespace(x: Tensor, /, *, api_version: str | None = None) -> _Any:
 
 
 Tensor.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
+
+
+def _late_method(module: str, name: str) -> _Any:
+    def method(x: Tensor, *args: _Any, **keywords: _Any) -> _Any:
+        return getattr(__getattr__(module), name)(x, *args, **keywords)
+
+    method.__name__, method.__doc__ = name, f"Do what `paddle.{module}.{name}` does."
+    return method
+
+
+for _module, _name in (
+    ("signal", "stft"),
+    ("signal", "istft"),
+    ("sparse", "to_sparse_coo"),
+    ("sparse", "to_sparse_csr"),
+):
+    setattr(Tensor, _name, _late_method(_module, _name))
 
 
 def _whole(function: _Any) -> _Any:

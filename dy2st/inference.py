@@ -30,11 +30,13 @@ class PrecisionType:
 class PlaceType:
     """Where a predictor computes."""
 
-    UNK, CPU, GPU = -1, 0, 1
+    UNK, CPU, GPU, XPU, CUSTOM = range(-1, 4)
 
 
 class Config:
     """The file of a model: its path, with or without ".dy2st"; a second path, of parameters, is not needed."""
+
+    Precision = PrecisionType
 
     def __init__(self, prog_file: str | None = None, params_file: str | None = None):
         self._path = prog_file
@@ -154,6 +156,14 @@ def create_predictor(config: Config) -> Predictor:
     >>> folder.cleanup()
     """
     return Predictor(config)
+
+
+def get_trt_compile_version() -> tuple[int, int, int]:
+    """Return zeros: there is no TensorRT."""
+    return 0, 0, 0
+
+
+get_trt_runtime_version = get_trt_compile_version
 
 
 def get_version() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 from dy2st.paths import submodule
@@ -29,7 +30,7 @@ def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError
 
 def _hint(owner: str, name: str, known: Iterable[str]) -> str:
     if _SPARSE.search(name):
-        return "there are no sparse tensors here, use dense ones"
+        return "a Tensor is dense, x.to_sparse_coo() makes one of paddle.sparse of it"
     import difflib
 
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.7)
@@ -63,10 +64,16 @@ def no_tensor_attribute(name: str, known: Callable[[], Iterable[str]]) -> Attrib
     return NoAttribute(f"a Tensor has no attribute {name!r}", name, lambda: _hint("paddle.Tensor", name, known()))
 
 
-def missing_in(module: str) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`, which has no names of its own but modules under Paddle's paths."""
+def missing_in(module: str, elsewhere: str = "") -> Callable[[str], Any]:
+    """Return a module's `__getattr__`, which has no names of its own but modules under Paddle's paths.
+
+    Public names are looked up in the module `elsewhere` as well, where Paddle keeps under one path what is in several
+    files here.
+    """
 
     def __getattr__(name: str) -> Any:  # noqa: N807
+        if elsewhere and not name.startswith("_") and hasattr(found := import_module(elsewhere), name):
+            return getattr(found, name)
         if (found := submodule(module, name)) is not None:
             return found
         raise no_attribute(module, name, [n for n in vars(sys.modules[module]) if not n.startswith("_")])

@@ -13,6 +13,8 @@ ROOT = __name__.partition(".")[0]
 # What follows "=" is looked up in, "." being the package itself; "a.{b c}" stands for a.b and a.c.
 _TABLE = """
 _C_ops = operators
+_legacy_C_ops = operators
+cuda = device.cuda device
 autograd.backward_mode = autograd
 base = framework fluid static .
 base.{data_feeder framework layer_helper layer_helper_base log_helper wrapped_decorator} = framework static .
@@ -41,8 +43,8 @@ fluid.{param_attr io reader} = nn io static jit
 framework.{dtype framework io} = framework .
 framework.random = framework .
 hapi.{callbacks model_summary} = callbacks hapi .
-incubate.nn = nn
-incubate.nn.functional = nn.functional
+incubate.nn.{layer memory_efficient_attention attn_bias loss} = incubate.nn.functional incubate.nn
+incubate.{operators optimizer layers tensor jit} = incubate
 io.dataloader = io
 io.dataloader.{batch_sampler collate dataset sampler worker} = io
 jit.{dy2static translated_layer sot} = jit
@@ -52,11 +54,15 @@ nn.{common conv container distance loss norm pooling rnn transformer vision} = n
 nn.decode = nn nn.layers.decoding
 nn.functional.{common extension input vision} = nn.functional
 nn.initializer.{initializer lazy_init} = nn.initializer
-nn.layer.{activation common container conv distance layers loss norm pooling rnn transformer vision} = nn
+nn.layer.{activation common container distance layers loss pooling rnn vision} = nn
+nn.layer.{conv norm transformer} = nn nn.layers.norm
 optimizer.{adamw adamax adagrad adadelta lamb momentum rmsprop sgd} = optimizer
+reader = io.reader
+reader.decorator = io.reader
 static.nn.common = static.nn
 tensor.{attribute creation linalg logic manipulation math ops random search stat to_string} = tensor .
 utils.dlpack = .
+vision.datasets.{folder mnist cifar flowers voc2012} = vision.datasets
 vision.models.{mobilenetv1 mobilenetv2 mobilenetv3} = vision.models
 """
 
@@ -72,6 +78,8 @@ def _read(table: str) -> dict[str, tuple[str, ...]]:
 
 
 PATHS = _read(_TABLE)
+_FILES = frozenset(["incubate.nn", "nn.init", "static.amp", "utils.cpp_extension", "vision.datasets", "vision.image"])
+"""Modules that have files of their own, which load when they are asked for."""
 
 
 def submodule(package: str, name: str) -> Any:
@@ -81,4 +89,5 @@ def submodule(package: str, name: str) -> Any:
     ('CrossEntropyLoss', None)
     """
     path = f"{package}.{name}"
-    return import_module(path) if path.removeprefix(f"{ROOT}.") in PATHS else None
+    short = path.removeprefix(f"{ROOT}.")
+    return import_module(path) if short in PATHS or short in _FILES else None

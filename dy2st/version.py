@@ -11,6 +11,7 @@ __getattr__ = missing_in(__name__)
 full_version = "3.3.0"
 major, minor, patch = full_version.split(".")
 rc = "0"
+commit, istaged, with_pip_cuda_libraries = "unknown", True, "OFF"
 dy2st = version("dy2st")
 
 

@@ -30,7 +30,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "functions",
         "nn regularizer linalg tensor fft signal distribution",
         "optimizer",
-        "static geometric text profiler incubate amp array_api io metric autograd device utils",
+        "static geometric sparse audio text profiler incubate amp array_api io metric autograd device utils",
         "jit distributed vision hapi callbacks",
         "fluid export onnx viz framework version inference operators",
         "<face> cli __main__",  # <face> is dy2st/__init__.py

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from dy2st.device import cuda
 from dy2st.device.cuda import device_count, synchronize
+from dy2st.device.streams import Event, Stream, current_stream, set_stream, stream_guard
 from dy2st.missing import missing_in
 from dy2st.runtime.eager.device import CPUPlace, CUDAPlace, get_device, is_compiled_with_cuda, set_device
+from dy2st.runtime.eager.device import parse as _convert_to_place
 
-__getattr__ = missing_in(__name__)
+StreamContext = stream_guard
+get_default_device, set_default_device = get_device, set_device
+
+__getattr__ = missing_in(__name__, "dy2st.device.cuda")
 
 __all__ = [
     "CPUPlace",
     "CUDAPlace",
+    "Event",
+    "Stream",
+    "_convert_to_place",
     "cuda",
+    "current_stream",
     "device_count",
+    "get_all_custom_device_type",
     "get_all_device_type",
     "get_available_device",
     "get_cudnn_version",
@@ -26,6 +36,8 @@ __all__ = [
     "is_compiled_with_rocm",
     "is_compiled_with_xpu",
     "set_device",
+    "set_stream",
+    "stream_guard",
     "synchronize",
 ]
 
@@ -33,6 +45,14 @@ __all__ = [
 def get_all_device_type() -> list[str]:
     """Return the kinds of devices that can be used: "cpu", and "gpu" where there is one."""
     return ["cpu", "gpu"] if device_count() else ["cpu"]
+
+
+def get_all_custom_device_type() -> list[str]:
+    """Return an empty list: dy2st runs on CPUs and CUDA devices."""
+    return []
+
+
+get_available_custom_device = get_all_custom_device_type
 
 
 def get_available_device() -> list[str]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from dy2st.missing import missing_in
 from dy2st.runtime.eager import device as places
+from dy2st.runtime.eager import rng
 
-__getattr__ = missing_in(__name__)
+__getattr__ = missing_in(__name__, "dy2st.device.streams")
 
 
 def device_count() -> int:
@@ -41,6 +42,34 @@ def memory_reserved(device: Any = None) -> int:
     """Return how many bytes are held for the tensors of a CUDA device, now or later; 0 on the CPU."""
     place = _place(device)
     return int(places.cuda(place.index).get_default_memory_pool().total_bytes()) if place.kind == "gpu" else 0
+
+
+max_memory_allocated = max_memory_reserved = memory_reserved
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Do nothing: the most that was held is what is held, until `empty_cache` gives it back."""
+
+
+reset_max_memory_allocated = reset_max_memory_reserved = reset_peak_memory_stats
+
+
+def is_available() -> bool:
+    """Return whether there is a CUDA device."""
+    return device_count() > 0
+
+
+def get_rng_state(device: Any = None) -> Any:
+    """Return the state of the random numbers, which are the same on all devices."""
+    return rng.get_rng_state()
+
+
+def set_rng_state(new_state: Any, device: Any = None) -> None:
+    """Go back to a state of the random numbers."""
+    rng.set_rng_state(new_state)
+
+
+manual_seed = manual_seed_all = rng.seed
 
 
 def get_device_properties(device: Any = None) -> dict[str, Any]:

@@ -72,6 +72,16 @@ def get_world_size(group: Any = None) -> int:
     return ParallelEnv().world_size
 
 
+class parallel_helper:  # noqa: N801 (a module of Paddle's)
+    """Whether processes work together, as old code asks."""
+
+    _is_parallel_ctx_initialized = staticmethod(is_initialized)
+
+
+def sync_params_buffers(model: Any, comm_group: Any = None, src_rank: int = 0, *args: Any, **keywords: Any) -> None:
+    """Do nothing: with one process parameters are the same everywhere."""
+
+
 class DataParallel(Layer):
     """A layer whose gradients are averaged over all processes; of one process, they are its own.
 

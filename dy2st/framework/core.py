@@ -62,6 +62,27 @@ class EOFException(Exception):
     """What a reader of Paddle 1.x raises at its end; readers here end as iterators do."""
 
 
+def is_compiled_with_mkldnn() -> bool:
+    """Return False: kernels are dy2st's own."""
+    return False
+
+
+def set_prim_eager_enabled(*what: Any) -> None:
+    """Do nothing: derivatives of any order are there without a switch."""
+
+
+_set_prim_all_enabled = _set_prim_forward_enabled = _set_prim_backward_enabled = set_prim_eager_enabled
+_set_prim_backward_blacklist = set_prim_eager_enabled
+
+
+def default_cpu_generator() -> Any:
+    """Return the generator that random tensors draw from."""
+    return default_generator()
+
+
+default_cuda_generator = default_cpu_generator
+
+
 def get_cuda_device_count() -> int:
     """Return how many CUDA devices can be used."""
     return device_count()

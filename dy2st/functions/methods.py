@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from dy2st import dtypes
-from dy2st.functions import aliases, device_transfer, gradients
+from dy2st.functions import aliases, device_transfer, gradients, reshaping_in_place
 from dy2st.functions.core import assigning
 from dy2st.functions.core.operands import cast_to, op
 from dy2st.functions.inplace import INPLACE
@@ -98,6 +98,7 @@ _NAMES: tuple[tuple[ModuleType, str], ...] = (
     (aliases, """
         broadcast_shapes get_device is_same_shape new_empty repeat requires_grad_ softmax split_with_sizes stride
     """),
+    (reshaping_in_place, "resize_ set_"),
 )  # fmt: skip
 _TWINS = {
     "div": arithmetic.divide, "div_": INPLACE["divide_"], "sub": arithmetic.subtract, "sub_": INPLACE["subtract_"],
@@ -231,6 +232,11 @@ METHODS: dict[str, Any] = {
     "rank": creation.rank,
     "pin_memory": device_transfer.pin_memory,
     "device": property(aliases.device),
+    "grad_": property(reshaping_in_place.grad_of),
+    "grad_fn": property(reshaping_in_place.grad_fn),
+    "layout": property(reshaping_in_place.layout),
+    "offset": property(reshaping_in_place.offset),
+    "type": property(reshaping_in_place.type_of),
     "is_dense": _yes,
     **dict.fromkeys(("is_sparse", "is_sparse_coo", "is_sparse_csr", "is_dist"), _no),
     "is_cuda": property(aliases.is_cuda),

@@ -6,6 +6,7 @@ from dy2st.nn.create_parameter import create_parameter
 from dy2st.runtime.eager.device import CPUPlace, CUDAPlace
 from dy2st.runtime.tracer.input_spec import InputSpec
 from dy2st.static import io, nn
+from dy2st.static.auc import auc
 from dy2st.static.compiled_program import BuildStrategy, CompiledProgram, ExecutionStrategy
 from dy2st.static.derivatives import append_backward, gradients
 from dy2st.static.executor import Executor
@@ -18,6 +19,7 @@ from dy2st.static.model_files import (
     save_inference_model,
     set_program_state,
 )
+from dy2st.static.moving_average import ExponentialMovingAverage
 from dy2st.static.places import cpu_places, cuda_places, device_guard, name_scope
 from dy2st.static.program import (
     Block,
@@ -43,6 +45,7 @@ __all__ = [
     "CompiledProgram",
     "ExecutionStrategy",
     "Executor",
+    "ExponentialMovingAverage",
     "InputSpec",
     "Print",
     "Program",
@@ -50,6 +53,7 @@ __all__ = [
     "Variable",
     "accuracy",
     "append_backward",
+    "auc",
     "cpu_places",
     "create_global_var",
     "create_parameter",

@@ -52,7 +52,7 @@ def test_methods_that_are_functions_are_named_in_a_row(generate):
     [
         ("paddle.abs", "(x, name=None)", "| `paddle.abs` | yes |  |"),
         ("paddle.erfinv", "(x, name=None)", "| `paddle.erfinv` | yes | NaN at infinity, outside of the domain;"),
-        ("paddle.Tensor.to_sparse_coo", "()", "| `paddle.Tensor.to_sparse_coo` | no | sparse tensors:"),
+        ("paddle.Tensor.coalesce", "()", "| `paddle.Tensor.coalesce` | no | sparse tensors:"),
         ("paddle.abs", "(x, chunks)", "| `paddle.abs` | yes | not taken: chunks |"),
         ("paddle.jit.TranslatedLayer", "(programs, more)", "| yes | made by jit.load alone |"),
     ],

@@ -32,7 +32,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 TWO_OPERANDS = """
     add subtract multiply divide floor_divide remainder mod floor_mod pow hypot ldexp copysign equal not_equal
-    less_than less less_equal greater_than greater_equal logical_and logical_or logical_xor
+    gammainc gammaincc less_than less less_equal greater_than greater_equal logical_and logical_or logical_xor
 """.split()
 OF_BOOLS = [n for n in TWO_OPERANDS if n.startswith(("equal", "not", "less", "greater", "logical"))] + ["logical_not"]
 SHAPES = {"reshape": ([3, 1],), "squeeze": (), "unsqueeze": (0,), "flatten": (), "transpose": ([0],), "t": ()}

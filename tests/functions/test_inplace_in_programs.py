@@ -12,7 +12,7 @@ OTHER = lambda: paddle.to_tensor(X * 0.7 + 0.05)
 MASK = lambda: paddle.to_tensor(X > 0.4)
 INTEGERS = {"bitwise_and_", "bitwise_or_", "bitwise_xor_", "bitwise_not_", "bitwise_invert_", "bitwise_left_shift_",
             "bitwise_right_shift_", "gcd_", "lcm_"}  # fmt: skip
-NEW_SHAPE_OR_DTYPE = {"reshape_", "squeeze_", "unsqueeze_", "flatten_", "transpose_", "t_", "cast_"}
+NEW_SHAPE_OR_DTYPE = {"reshape_", "squeeze_", "unsqueeze_", "flatten_", "transpose_", "t_", "cast_", "resize_"}
 ARGUMENTS = {
     "lerp_": (OTHER, 0.3), "masked_fill_": (MASK, 2.0), "masked_scatter_": (MASK, OTHER), "renorm_": (2.0, 0, 0.5),
     "index_add_": (ROWS, 0, lambda: OTHER()[:2]), "index_fill_": (ROWS, 0, 1.5), "polygamma_": (1,),
@@ -25,6 +25,7 @@ ARGUMENTS = {
     "geometric_": (0.4,), "baddbmm_": None, "set_": None, "apply_": None,
 }  # fmt: skip
 WITH_ANOTHER = set(
+    "gammainc_ gammaincc_ "
     "add_ sub_ mul_ div_ subtract_ multiply_ divide_ floor_divide_ remainder_ mod_ floor_mod_ pow_ hypot_ copysign_ "
     "equal_ not_equal_ less_than_ less_ less_equal_ greater_than_ greater_equal_ logical_and_ logical_or_ "
     "logical_xor_ copy_ gcd_ lcm_ bitwise_and_ bitwise_or_ bitwise_xor_ bitwise_left_shift_ "

@@ -1,6 +1,11 @@
 """`paddle.distributed.fleet` of one process: worker 0 of 1, whose model and optimizer are as they were given."""
 
 from dy2st.distributed.fleet import meta_parallel, utils
+from dy2st.distributed.fleet.data_generator import (
+    DataGenerator,
+    MultiSlotDataGenerator,
+    MultiSlotStringDataGenerator,
+)
 from dy2st.distributed.fleet.setting_up import (
     DistributedStrategy,
     Fleet,
@@ -8,6 +13,7 @@ from dy2st.distributed.fleet.setting_up import (
     PaddleCloudRoleMaker,
     Role,
     UserDefinedRoleMaker,
+    UtilBase,
 )
 from dy2st.distributed.fleet.utils import recompute
 from dy2st.missing import missing_in
@@ -20,6 +26,11 @@ distributed_scaler = fleet.distributed_scaler
 get_hybrid_communicate_group = fleet.get_hybrid_communicate_group
 init = fleet.init
 init_worker = fleet.init_worker
+init_server = run_server = fleet.init_server
+load_model = fleet.load_model
+save_inference_model = fleet.save_inference_model
+save_persistables = fleet.save_persistables
+util = UtilBase()
 is_first_worker = fleet.is_first_worker
 is_server = fleet.is_server
 is_worker = fleet.is_worker
@@ -33,9 +44,43 @@ world_size = nranks = worker_num = fleet.worker_num
 __getattr__ = missing_in(__name__)
 
 __all__ = [
-    "DistributedStrategy", "Fleet", "HybridCommunicateGroup", "PaddleCloudRoleMaker", "Role", "UserDefinedRoleMaker",
-    "barrier_worker", "distributed_model", "distributed_optimizer", "distributed_scaler", "fleet",
-    "get_hybrid_communicate_group", "init", "init_worker", "is_first_worker", "is_server", "is_worker", "local_rank",
-    "meta_parallel", "node_num", "nranks", "rank", "recompute", "server_num", "stop_worker", "utils", "worker_index",
-    "worker_num", "world_size",
+    "DataGenerator",
+    "DistributedStrategy",
+    "Fleet",
+    "HybridCommunicateGroup",
+    "MultiSlotDataGenerator",
+    "MultiSlotStringDataGenerator",
+    "PaddleCloudRoleMaker",
+    "Role",
+    "UserDefinedRoleMaker",
+    "UtilBase",
+    "barrier_worker",
+    "distributed_model",
+    "distributed_optimizer",
+    "distributed_scaler",
+    "fleet",
+    "get_hybrid_communicate_group",
+    "init",
+    "init_server",
+    "init_worker",
+    "is_first_worker",
+    "is_server",
+    "is_worker",
+    "load_model",
+    "local_rank",
+    "meta_parallel",
+    "node_num",
+    "nranks",
+    "rank",
+    "recompute",
+    "run_server",
+    "save_inference_model",
+    "save_persistables",
+    "server_num",
+    "stop_worker",
+    "util",
+    "utils",
+    "worker_index",
+    "worker_num",
+    "world_size",
 ]  # fmt: skip

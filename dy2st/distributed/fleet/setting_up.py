@@ -10,6 +10,8 @@ from typing import Any
 
 from dy2st.distributed.collective import get_group
 from dy2st.distributed.parallel import get_rank, get_world_size, init_parallel_env
+from dy2st.static.model_files import load, save, save_inference_model
+from dy2st.static.program import default_main_program
 
 
 class DistributedStrategy:
@@ -82,6 +84,32 @@ class HybridCommunicateGroup:
         raise AttributeError(f"a HybridCommunicateGroup has no {name!r}", name=name)
 
 
+class UtilBase:
+    """What processes of a job do together: with one, each result is its own."""
+
+    def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> Any:
+        """Return the input."""
+        return input
+
+    def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
+        """Return a list with the input."""
+        return [input]
+
+    def barrier(self, comm_world: str = "worker") -> None:
+        """Wait for all processes: they are here."""
+
+    def get_file_shard(self, files: list[str]) -> list[str]:
+        """Return the files that this process reads: all."""
+        if not isinstance(files, list):
+            raise TypeError(f"get_file_shard takes a list of files, not {type(files).__name__}")
+        return files
+
+    def print_on_rank(self, message: str, rank_id: int) -> None:
+        """Print a message where the rank is 0."""
+        if rank_id == 0:
+            print(message)
+
+
 class Fleet:
     """The processes of a job, seen from this one."""
 
@@ -126,6 +154,29 @@ class Fleet:
 
     def init_worker(self, scopes: Any = None) -> None:
         """Connect with servers: there are none."""
+
+    def init_server(self, *args: Any, **keywords: Any) -> None:
+        """Raise RuntimeError: there are no servers; `is_server` says so."""
+        raise RuntimeError("this process is no server: there are none, fleet.is_server() is False")
+
+    run_server = init_server
+
+    def save_persistables(self, executor: Any, dirname: str, main_program: Any = None, mode: int = 0) -> None:
+        """Save the values of a hand-built Program below a folder."""
+        save(main_program or default_main_program(), f"{dirname}/persistables")
+
+    def load_model(self, path: str, mode: int = 0) -> None:
+        """Load what `save_persistables` wrote into the global scope."""
+        load(default_main_program(), f"{path}/persistables")
+
+    def save_inference_model(
+        self, executor: Any, dirname: str, feeded_var_names: Any, target_vars: Any, main_program: Any = None,
+        export_for_deployment: bool = True, mode: int = 0,
+    ) -> None:  # fmt: skip
+        """Save what computes variables from data, by name, below a folder."""
+        program = main_program or default_main_program()
+        feeds: Any = [program.global_block().var(name) for name in feeded_var_names]
+        save_inference_model(f"{dirname}/model", feeds, target_vars, executor, program=program)
 
     def stop_worker(self) -> None:
         """Leave the servers: there are none."""

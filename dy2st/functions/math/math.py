@@ -8,7 +8,19 @@ from typing import Any
 from dy2st.functions.core.assigning import clone, detach
 from dy2st.functions.core.assigning import into as _into
 from dy2st.functions.core.defaults import finfo as _finfo
-from dy2st.functions.core.operands import binary, cast_to, floating, number, op, ordered, ordered_floating, pair, tensor
+from dy2st.functions.core.operands import (
+    NUMBERS,
+    binary,
+    cast_to,
+    floating,
+    kind_of,
+    number,
+    op,
+    ordered,
+    ordered_floating,
+    pair,
+    tensor,
+)
 from dy2st.functions.math.arithmetic import counted, trunc
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
@@ -176,18 +188,26 @@ atan2 = _two("atan2", "the angle of the point (y, x) from the positive axis", as
 
 
 def clip(x: Any, min: Any = None, max: Any = None, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Return x with what is below `min` set to it and what is above `max` set to it, in the dtype of x.
+    """Return x with what is below `min` set to it and what is above `max` set to it.
+
+    The dtype is that of x; integers that a float bounds become floats.
 
     >>> import dy2st as paddle
     >>> paddle.clip(paddle.to_tensor([-1.0, 0.5, 3.0]), 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
     x = ordered(x, "clip")
+    if x.dtype.kind in "iu" and (_is_float(min) or _is_float(max)):
+        x = floating(x, "clip")
     dtype = x.dtype
     for bound, made in ((min, _MAXIMUM), (max, _MINIMUM)):
         if bound is not None:
             x = apply(made, *pair(x, bound, "clip"))
     return _into(out, cast_to(x, dtype))
+
+
+def _is_float(bound: Any) -> bool:
+    return isinstance(bound, NUMBERS) and kind_of(bound) == "float"
 
 
 clamp = clip
@@ -266,8 +286,8 @@ def gammainc(x: Any, y: Any, name: str | None = None) -> Tensor:
     Gradients flow to y alone.
 
     >>> import dy2st as paddle
-    >>> round(paddle.gammainc(paddle.to_tensor(1.0), paddle.to_tensor(2.0)).item(), 4)
-    0.8647
+    >>> f"{paddle.gammainc(paddle.to_tensor(1.0), paddle.to_tensor(2.0)).item():.4f}"
+    '0.8647'
     """
     return _incomplete("gammainc", x, y)
 

@@ -30,8 +30,8 @@ def standard_gamma(x: Any, name: str | None = None) -> Tensor:
     G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables" (2000), the first of several tries.
 
     >>> import dy2st as paddle
-    >>> paddle.standard_gamma(paddle.full([1000], 1e4)).mean().item() // 1000
-    9.0
+    >>> abs(paddle.standard_gamma(paddle.full([1000], 1e4)).mean().item() - 1e4) < 100
+    True
     """
     alpha = detach(floating(x, "standard_gamma"))
     raised = where(alpha < 1.0, alpha + 1.0, alpha)

@@ -1,6 +1,7 @@
 """Functions of neural networks, without state: activations, convolutions, pooling, norms, losses."""
 
 from dy2st.missing import missing_in
+from dy2st.nn.functional import flash_attention as flash_attention
 from dy2st.nn.functional.activation import (
     celu,
     elu,
@@ -77,6 +78,15 @@ from dy2st.nn.functional.dropping import (
     dropout3d,
     feature_alpha_dropout,
 )  # fmt: skip
+from dy2st.nn.functional.experts import moe_permute, moe_unpermute
+from dy2st.nn.functional.flash_attention import (
+    flash_attention_v3_varlen,
+    flash_attn_qkvpacked,
+    flash_attn_unpadded,
+    flash_attn_varlen_qkvpacked,
+    flashmask_attention,
+    sparse_attention,
+)
 from dy2st.nn.functional.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
 from dy2st.nn.functional.lookup import embedding, gather_tree, one_hot
 from dy2st.nn.functional.loss import (

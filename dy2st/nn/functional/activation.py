@@ -8,6 +8,7 @@ from dy2st.functions.core.operands import floating, one_axis, op, ordered_floati
 from dy2st.functions.inplace import in_place_form
 from dy2st.functions.math import math
 from dy2st.functions.math.random import uniform
+from dy2st.missing import missing_in
 from dy2st.nn.functional.piecewise import piecewise
 from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.dispatch import apply
@@ -219,3 +220,6 @@ relu_, elu_, leaky_relu_, hardtanh_, tanh_, thresholded_relu_ = (
     in_place_form(f, f.__name__) for f in (relu, elu, leaky_relu, hardtanh, tanh, thresholded_relu)
 )
 logsigmoid = log_sigmoid
+
+
+__getattr__ = missing_in(__name__, "dy2st.nn.functional")

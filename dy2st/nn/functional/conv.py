@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2st.functions.core.operands import op, together, whole
+from dy2st.missing import missing_in
 from dy2st.nn.functional.window_arguments import channels_last, each, paddings, to_first, to_last
 from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.dispatch import apply
@@ -157,3 +158,6 @@ def _extents(
         if isinstance(n, int) and isinstance(w, int) and not n <= w < n + s:
             raise ValueError(f"{name}: output_size {wanted} cannot be: an extent must be from {n} to {n + s - 1}")
     return wanted
+
+
+__getattr__ = missing_in(__name__, "dy2st.nn.functional")

@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2st.functions.core.operands import floating, together
 from dy2st.functions.math import math
+from dy2st.missing import missing_in
 from dy2st.nn.functional.activation import log_sigmoid, sigmoid, softplus
 from dy2st.nn.functional.lookup import one_hot
 from dy2st.nn.functional.piecewise import piecewise
@@ -205,3 +206,6 @@ def dice_loss(input: Any, label: Any, epsilon: float = 1e-5, name: str | None = 
 
 def _two(input: Any, label: Any, name: str) -> list[Tensor]:
     return together((floating(input, name), floating(label, name)), name)
+
+
+__getattr__ = missing_in(__name__, "dy2st.nn.functional")

@@ -9,6 +9,7 @@ from dy2st.functions.core.operands import cast_to, floating, one_axis, op
 from dy2st.functions.math import math
 from dy2st.functions.shape.creation import ones, zeros
 from dy2st.ir.context import replaced
+from dy2st.missing import missing_in
 from dy2st.nn.functional.for_test import unless_testing
 from dy2st.nn.functional.padding import pad_pairs
 from dy2st.nn.functional.pooling import avg_pool2d
@@ -190,3 +191,6 @@ def _affine(weight: Any, bias: Any, shape: Any, like: Tensor) -> tuple[Tensor, T
 
 def _differ(given: list[Any], wanted: list[Any]) -> bool:
     return any(isinstance(g, int) and isinstance(w, int) and g != w for g, w in zip(given, wanted, strict=True))
+
+
+__getattr__ = missing_in(__name__, "dy2st.nn.functional")

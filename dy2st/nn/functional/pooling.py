@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.functions.core.operands import cast_to, floating, op, tensor
+from dy2st.missing import missing_in
 from dy2st.nn.functional.padding import pad_pairs
 from dy2st.nn.functional.window_arguments import channels_last, each, paddings, to_first, to_last
 from dy2st.runtime.eager.dispatch import apply
@@ -151,3 +152,6 @@ def _sums(x: Tensor, how: dict[str, Any]) -> Tensor:
     padded = pad_pairs(x, ((0, 0), (0, 0), *pads), 0.0)
     without = {**how, "padding": ((0, 0),) * len(kernel), "ceil_mode": False}
     return apply(_AVG_POOL, padded, exclusive=False, **without) * count
+
+
+__getattr__ = missing_in(__name__, "dy2st.nn.functional")

@@ -57,6 +57,9 @@ class _BatchNorm(Layer):
         return parts if self._data_format == "NCHW" else f"{parts}, data_format={self._data_format}"
 
 
+_BatchNormBase = _BatchNorm  # as projects import it
+
+
 class BatchNorm1D(_BatchNorm):
     """Batch norm of [batch, channels] or [batch, channels, length]."""
 
@@ -121,6 +124,23 @@ class SyncBatchNorm(_BatchNorm):
     """Batch norm whose statistics cover all processes; with one process the same as batch norm."""
 
     ranks = (2, 3, 4, 5)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
+        """Return a layer with a SyncBatchNorm, of the same parameters, in the place of each batch norm in it.
+
+        >>> import dy2st as paddle
+        >>> net = paddle.nn.Sequential(paddle.nn.BatchNorm2D(3))
+        >>> type(paddle.nn.SyncBatchNorm.convert_sync_batchnorm(net)[0]).__name__
+        'SyncBatchNorm'
+        """
+        if isinstance(layer, _BatchNorm):
+            made = cls.__new__(cls)
+            made.__dict__.update(layer.__dict__)
+            return made
+        for name, part in list(layer._sub_layers.items()):
+            layer._sub_layers[name] = cls.convert_sync_batchnorm(part)
+        return layer
 
 
 class LayerNorm(Layer):

@@ -62,6 +62,14 @@ class Parameter(Tensor):
         self.is_distributed = False
         self.persistable = True
 
+    def initialize(self) -> None:
+        """Do nothing: values that wait are there when they are read."""
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, **options: Any) -> Parameter:
+        """Return a parameter of a tensor's memory."""
+        return cls(tensor, **options)
+
     def settings_now(self) -> dict[str, Any]:
         """Return what optimizers ask of it, by name."""
         found = vars(self)

@@ -16,6 +16,7 @@ from dy2st.static.nn.layers import (
     layer_norm,
     prelu,
 )
+from dy2st.static.nn.ranking import row_conv, sparse_embedding
 from dy2st.static.py_func import py_func
 
 __getattr__ = missing_in(__name__)
@@ -36,6 +37,8 @@ __all__ = [
     "layer_norm",
     "prelu",
     "py_func",
+    "row_conv",
+    "sparse_embedding",
     "switch_case",
     "while_loop",
 ]

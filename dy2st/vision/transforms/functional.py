@@ -35,6 +35,20 @@ def size_of(image: Any) -> tuple[int, int]:
     return int(width), int(height)
 
 
+def is_tensor(image: Any) -> bool:
+    """Return whether an image is a tensor."""
+    return isinstance(image, Tensor)
+
+
+def is_array(image: Any) -> bool:
+    """Return whether an image is an array of 2 or 3 axes."""
+    return isinstance(image, np.ndarray) and image.ndim in (2, 3)
+
+
+# names that projects import
+_is_pil_image, _is_tensor_image, _is_numpy_image, _get_image_size = is_pil, is_tensor, is_array, size_of
+
+
 def _on_arrays(change: Callable[..., np.ndarray]) -> Callable[..., Any]:
     """Let a function of [height, width, channels] take any image, and return what it was given."""
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.vision.transforms import functional as F
+from dy2st.vision.transforms.functional import _get_image_size as _get_image_size
 
 
 class Compose:

@@ -58,6 +58,8 @@ ROWS = [
     row("add_n", (A,), A),
     row("clip", (C,), np.clip(C, -0.5, 0.5), min=-0.5, max=0.5),
     row("clip", (C,), np.minimum(C, 0.5), max=0.5),
+    row("clip", (I,), np.clip(I, -2.5, 3.5).astype("float32"), min=-2.5, max=3.5).only("float64", "program"),
+    row("clip", (I,), np.clip(I, -2, 3), min=-2, max=3).only("float64", "program"),
     row("clip", (N,), np.clip(N, -0.5, 0.5), min=-0.5, max=0.5),
     row("lerp", (A, B), A + 0.25 * (B - A), weight=0.25),
     row("lerp", (A, B, S[:1] * 0 + 0.5), (A + B) / 2).but(known_extents=True),
