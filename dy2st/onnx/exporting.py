@@ -20,6 +20,7 @@ from dy2st.files import atomic
 from dy2st.ir.clone import clone_program
 from dy2st.ir.location import Location
 from dy2st.ir.program import Program
+from dy2st.ir.types import Type
 from dy2st.jit.serialization.export import saved_layer
 from dy2st.jit.serialization.io import load
 from dy2st.jit.serialization.loaded_method import reachable
@@ -27,7 +28,7 @@ from dy2st.jit.serialization.schema import SavedCall, SavedLayer
 from dy2st.jit.serialization.translated_layer import TranslatedLayer, now, reserved
 from dy2st.onnx.package import onnx_package
 from dy2st.onnx.writing import rules
-from dy2st.onnx.writing.leaves import leaves
+from dy2st.onnx.writing.leaves import Refused, leaves
 from dy2st.onnx.writing.writer import Writer
 from dy2st.passes.core.base import run_pipeline
 from dy2st.passes.lowering.bool_indices_to_int import BoolIndicesToInt
@@ -132,7 +133,7 @@ def model_of(
     free = len(made.block.arguments) - len(state)
     for i, argument in enumerate(made.block.arguments):
         held = state[i - free] if i >= free else None
-        parts, name = leaves(argument.type), held.name if held else argument.name or f"input_{i}"
+        parts, name = writer.kinds(argument, "an input"), held.name if held else argument.name or f"input_{i}"
         names = [name] if len(parts) == 1 else [f"{name}_{k}" for k in range(len(parts))]
         writer.bind(argument, names)
         if held is not None:
@@ -140,9 +141,11 @@ def model_of(
         if held is None or held.is_written:
             inputs += [writer.value_info(n, leaf, named=True) for n, leaf in zip(names, parts, strict=True)]
     writer.block(made.block)
+    kinds = [writer.kinds(v, "an output") for v in made.block.results]
     if writer.refused:
         raise NotExportable(writer.refused)
-    pairs = [pair for v in made.block.results for pair in zip(writer.names(v), leaves(v.type), strict=True)]
+    found = [name for v in made.block.results for name in writer.names(v)]
+    pairs = list(zip(found, (leaf for parts in kinds for leaf in parts), strict=True))
     names = writer.outputs([name for name, _ in pairs], outputs)
     infos = [writer.value_info(n, leaf, named=True) for n, (_, leaf) in zip(names, pairs, strict=True)]
     graph, reads = writer.finished(writer.graph, inputs, infos, program.entry)
@@ -169,13 +172,21 @@ def _state(saved: SavedLayer, call: SavedCall) -> list[StateInput]:
 
 
 def _output_names(call: SavedCall) -> list[str]:
-    count = sum(len(leaves(t)) for t in call.output.types())
+    count = sum(map(_count, call.output.types()))
     names = ["output"] if count == 1 else [f"output_{i}" for i in range(count)]
     for target, template in call.writes:
-        parts = sum(len(leaves(t)) for t in template.types())
+        parts = sum(map(_count, template.types()))
         stem = f"next.{target.name or target.kind}" + (".gradient" if target.kind == "gradient" else "")
         names += [stem] if parts == 1 else [f"{stem}_{i}" for i in range(parts)]
     return names
+
+
+def _count(t: Type) -> int:
+    """Return how many leaves a type has; 0 where ONNX has no form for it, which is refused elsewhere."""
+    try:
+        return len(leaves(t))
+    except Refused:
+        return 0
 
 
 def _write(

@@ -8,9 +8,8 @@ import pytest
 onnx = pytest.importorskip("onnx", reason="the package `onnx` (extra `onnx`) is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the package `onnxruntime` (extra `onnx`) is not installed")
 
-from dy2st.onnx.exporting import model_of  # noqa: E402 (it is of no use without the package)
+from dy2st.onnx.exporting import _count, model_of  # noqa: E402 (it is of no use without the package)
 from dy2st.onnx.package import onnx_package  # noqa: E402
-from dy2st.onnx.writing.leaves import leaves  # noqa: E402
 
 NO_KERNEL = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state").NotImplemented
 
@@ -26,7 +25,7 @@ def session(model):
 
 def written(program):
     """The model of a Program, as bytes."""
-    count = sum(len(leaves(v.type)) for v in program.block.results)
+    count = sum(map(_count, (v.type for v in program.block.results)))
     for i, argument in enumerate(program.block.arguments):
         argument.name = f"in_{i}"
     model, arrays = model_of(onnx_package(), program, [], [f"out_{i}" for i in range(count)])

@@ -138,6 +138,21 @@ def test_all_that_has_no_form_is_named_with_its_line(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_what_reads_a_value_without_a_form_is_not_named_again(tmp_path):
+    def f(x):
+        rows = []
+        for i in range(x.shape[0]):
+            row = []
+            for _ in range(i):
+                row.append(x)
+            rows.append(row)
+        return rows[1][0] + x
+
+    with pytest.raises(NotExportable, match="ONNX has no sequence of") as raised:
+        export(f, tmp_path / "m", [InputSpec([None])])
+    assert {name for name, _, _ in raised.value.operations} <= {"list_new", "counted_while", "list_append"}
+
+
 def test_recursion_has_no_form(tmp_path):
     @paddle.jit.to_static
     def down(x):

@@ -37,7 +37,7 @@ def _results(g: Writer, block: Block) -> list[tuple[str, Leaf]]:
 def _captured(g: Writer, block: Block, operation: Operation, first: int, operands: int) -> None:
     """Bind the arguments of a block from number `first` on to the operands from number `operands` on."""
     for argument, value in zip(block.arguments[first:], operation.operands[operands:], strict=True):
-        g.bind(argument, g.names(value))
+        g.share(argument, value)
 
 
 def _branch(g: Writer, operation: Operation, block: Block, name: str) -> tuple[Any, set[str]]:

@@ -30,6 +30,10 @@ SOURCE = "source"
 """The key of a node's metadata under which its line stands."""
 
 
+class Lost(Refused):
+    """A value is read that could not be written."""
+
+
 class Graph:
     """Nodes that are being written, and what was written already."""
 
@@ -63,6 +67,8 @@ class Writer:
         self.calls: list[str] = []
         """The functions whose operations are being written, outermost first."""
         self._names: dict[Value, Names] = {}
+        self._lost: set[Value] = set()
+        """Values that could not be written: what reads them is not written either, and not noted a second time."""
         self._constants: dict[Any, str] = {}
         self._count = 0
 
@@ -78,16 +84,34 @@ class Writer:
 
     def names(self, value: Value) -> Names:
         """Return what stands for a value, one name for each leaf."""
+        if value in self._lost:
+            raise Lost
         return self._names[value]
+
+    def share(self, argument: Value, value: Value) -> None:
+        """Let the argument of a block be a value from around it."""
+        if value in self._lost:
+            self._lost.add(argument)
+        else:
+            self.bind(argument, self.names(value))
 
     def one(self, value: Value) -> str:
         """Return what stands for a tensor, a number or a list with one leaf."""
-        (name,) = self._names[value]
+        (name,) = self.names(value)
         return name
 
     def inputs(self, operation: Operation) -> list[str]:
         """Return what stands for the operands, each of which has one leaf."""
         return [self.one(v) for v in operation.operands]
+
+    def kinds(self, value: Value, what: str) -> tuple[Leaf, ...]:
+        """Return the leaves of an input or an output; note where ONNX has none for it."""
+        try:
+            return leaves(value.type)
+        except Refused as reason:
+            self.refused.append((what, None, str(reason)))
+            self._lost.add(value)
+            return ()
 
     # ---- constants -------------------------------------------------------------------------------------------------
     def constant(self, value: Any, dtype: DType | np.dtype[Any] | type | None = None) -> str:
@@ -184,21 +208,14 @@ class Writer:
             names = [made] if isinstance(made, str) else list(made)
             counts = [len(leaves(v.type)) for v in operation.results]
         except Refused as reason:
-            self.refused.append((operation.op.name, operation.location, str(reason)))
-            for value in operation.results:
-                self.bind(value, self._missing(value))
+            if not isinstance(reason, Lost):
+                self.refused.append((operation.op.name, operation.location, str(reason)))
+            self._lost.update(operation.results)
             return
         assert sum(counts) == len(names), f"{operation}: {len(names)} names for {counts} leaves"
         for value, count in zip(operation.results, counts, strict=True):
             self.bind(value, names[:count])
             del names[:count]
-
-    def _missing(self, value: Value) -> Names:
-        """Return names that stand for a value which cannot be written, so that what follows is looked at too."""
-        try:
-            return tuple("" for _ in leaves(value.type))
-        except Refused:
-            return ("",)
 
     # ---- graphs ----------------------------------------------------------------------------------------------------
     def outputs(self, names: Sequence[str], wanted: Sequence[str] | None = None) -> list[str]:

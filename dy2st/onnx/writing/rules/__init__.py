@@ -3,6 +3,7 @@
 from dy2st.onnx.writing import control_flow
 from dy2st.onnx.writing.rules import (
     creation,
+    derivatives,
     elementwise,
     indexing,
     lists,

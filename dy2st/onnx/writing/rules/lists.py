@@ -94,7 +94,7 @@ def _list_bounds(g: Writer, o: Operation) -> Names:
     return start, g.emit("Max", start, stop)
 
 
-def _repeated(g: Writer, count: str, leaf: Leaf, start: str, step: Callable[[str, str], str]) -> str:
+def repeated(g: Writer, count: str, leaf: Leaf, start: str, step: Callable[[str, str], str]) -> str:
     """Write a loop that makes a sequence: `step` gets the number of an iteration and the sequence."""
     iteration, going, carried = g.fresh("iteration"), g.fresh("going"), g.fresh("carried")
     inputs = [(iteration, Leaf(int64, ())), (going, Leaf(bool_, ())), (carried, leaf)]
@@ -115,7 +115,7 @@ def _copied(g: Writer, o: Operation, into: Sequence[str], source: Value, count: 
         def step(i: str, done: str, items: str = items) -> str:
             return g.emit("SequenceInsert", done, g.emit("SequenceAt", items, place(i)))
 
-        made.append(_repeated(g, count, leaf, start, step))
+        made.append(repeated(g, count, leaf, start, step))
     return tuple(made)
 
 
@@ -171,7 +171,7 @@ def _list_extents(g: Writer, o: Operation) -> str:
     def step(i: str, done: str) -> str:
         return g.emit("SequenceInsert", done, g.extent(g.emit("SequenceAt", items, i), o.attributes["axis"]))
 
-    made = _repeated(g, _length(g, o.operands[0]), leaf, start, step)
+    made = repeated(g, _length(g, o.operands[0]), leaf, start, step)
     return g.emit("ConcatFromSequence", made, axis=0)
 
 

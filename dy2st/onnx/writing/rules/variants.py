@@ -23,14 +23,15 @@ def placeholders(g: Writer, t: Type) -> Names:
     return tuple(made)
 
 
-def _variant(t: Type) -> VariantType:
+def variant(t: Type) -> VariantType:
+    """Return a type that is a variant."""
     assert isinstance(t, VariantType)
     return t
 
 
 @rule("variant_new")
 def _variant_new(g: Writer, o: Operation) -> Names:
-    t, tag = _variant(o.attributes["type"]), o.attributes["tag"]
+    t, tag = variant(o.attributes["type"]), o.attributes["tag"]
     given = tuple(name for v in o.operands for name in g.names(v))
     parts = [given if i == tag else placeholders(g, a) for i, a in enumerate(t.alternatives)]
     return (g.constant(tag, int64), *(name for part in parts for name in part))
@@ -43,15 +44,17 @@ def _variant_tag(g: Writer, o: Operation) -> str:
 
 @rule("variant_get")
 def _variant_get(g: Writer, o: Operation) -> Names:
-    return g.names(o.operands[0])[place_of(_variant(o.operands[0].type), o.attributes["tag"])]
+    return g.names(o.operands[0])[place_of(variant(o.operands[0].type), o.attributes["tag"])]
 
 
 @rule("variant_cast")
 def _variant_cast(g: Writer, o: Operation) -> Names:
-    old, new, tags = _variant(o.operands[0].type), _variant(o.attributes["type"]), o.attributes["tags"]
+    old, new, tags = variant(o.operands[0].type), variant(o.attributes["type"]), o.attributes["tags"]
     names = g.names(o.operands[0])
     made = [g.emit("Gather", g.ints(*tags), names[0])]
     for number, alternative in enumerate(new.alternatives):
+        if not leaves(alternative):
+            continue
         sources = [k for k, tag in enumerate(tags) if tag == number and leaves(old.alternatives[k])]
         if len(sources) > 1:
             raise Refused("it joins two alternatives with values")
