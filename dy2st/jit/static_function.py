@@ -25,7 +25,7 @@ from dy2st.jit.dispatch.program_cache import ProgramCache
 from dy2st.jit.dispatch.program_of_call import ProgramOfCall
 from dy2st.jit.guards.call_signature import FlatCall, bind, call_arguments, flatten, signature_of
 from dy2st.jit.splitting.explained import explained
-from dy2st.jit.splitting.splitting import Splitting, pays_as_part
+from dy2st.jit.splitting.splitting import Splitting, hands_over, pays_as_part
 from dy2st.jit.tracing.conversion_cache import convert
 from dy2st.jit.tracing.input_spec_binding import bind_specs, sample_of
 from dy2st.runtime.gc_pause import rarely
@@ -345,6 +345,8 @@ class PartFunction(StaticFunction):
         calls = self._history.calls(self._cache.concrete_programs())
         if traced > MOST_TRACED and 2 * traced > calls:
             self._left = True
+        if program is not None and not hands_over(program.traced, made):
+            self._left, program = True, None
         if self._whole is not None and (self._left or not (program is None or pays_as_part(program.main_program))):
             self._whole.leave(self)
         return program, made

@@ -6,21 +6,36 @@ was written; the next call of the function then has it cut anew, with the parts 
 
 from __future__ import annotations
 
+import enum
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from dy2st.dtypes import DType
 from dy2st.errors import DebuggerCall, Dy2stError
 from dy2st.ir.program import Program
+from dy2st.jit.guards.call_signature import ContainerNode, FlatCall, StaticLeaf
 from dy2st.jit.splitting.refused_lines import refused_lines
 from dy2st.jit.splitting.routing import Routing
+from dy2st.jit.tracing.trace import Traced
+from dy2st.nn.layer import Layer
+from dy2st.runtime.eager.device import Place
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.values.abstract import Const
 
 MOST_LINES = 32
 """A function is cut at so many lines at most."""
 LEAST_OPERATIONS = 3
 """A part with fewer operations stays Python: its call takes as long as these."""
+_FIXED = (
+    *(type(None), bool, int, float, complex, str, bytes, type, slice, range, types.ModuleType, np.generic, np.dtype),
+    *(types.BuiltinFunctionType, type(Ellipsis), enum.Enum, DType, Layer, Place, Tensor),
+)  # fmt: skip
+"""What may be the same one after each call."""
 MakePart = Callable[..., Any]
 
 
@@ -131,6 +146,31 @@ class Splitting:
         made = types.FunctionType(code, fn.__globals__, fn.__name__, None, closure)
         made.__qualname__, made.__module__ = fn.__qualname__, fn.__module__
         return made
+
+
+def hands_over(traced: Traced, made: FlatCall) -> bool:
+    """Return whether what a call leaves behind is made anew each time: not a library's object, an array or a function
+    that the trace has made once.
+    """
+    known = {id(leaf.value) for leaf in _leaves(made.tree.values()) if isinstance(leaf, StaticLeaf)}
+    waiting = [traced.output, *(aval for _, _, aval in traced.writes)]
+    while waiting:
+        found = waiting.pop()
+        waiting += found.children
+        x = found.object if isinstance(found, Const) else None
+        if not (id(x) in known or id(x) in traced.outside or isinstance(x, _FIXED) or _has_no_variables(x)):
+            return False
+    return True
+
+
+def _has_no_variables(x: Any) -> bool:
+    """Return whether a function has no variables of its own."""
+    return isinstance(x, types.FunctionType) and not x.__closure__
+
+
+def _leaves(trees: Iterable[Any]) -> Iterator[Any]:
+    for tree in trees:
+        yield from _leaves(tree.items) if isinstance(tree, ContainerNode) and tree.index < 0 else (tree,)
 
 
 def pays_as_part(program: Program) -> bool:

@@ -4,6 +4,7 @@ Each function below has a step that no Program has. It is called six times with 
 everything that it gives, writes and raises is compared; `parts` says how many Programs it has at the end.
 """
 
+import io
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -249,6 +250,16 @@ def arrays(x: Any) -> Any:
     y = paddle.to_tensor(c.astype("float32")) + x
     z = paddle.sin(y) * 2 - paddle.cos(x) + 1
     return z, c, type(b).__name__
+
+
+@case(0)
+def objects_and_arrays_of_a_part(x: Any) -> Any:
+    text, grown = io.StringIO(), np.zeros(2)
+    y = paddle.exp(x) * 2 - 1 + x
+    text.write("ab")
+    grown += float(y.numpy().sum())
+    z = paddle.sin(y) * 2 + paddle.cos(y)
+    return z * len(text.getvalue()), grown
 
 
 @case(2)
