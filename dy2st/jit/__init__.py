@@ -9,6 +9,7 @@ from dy2st.late import late_names
 
 if TYPE_CHECKING:
     from dy2st.jit.dispatch.first_calls import verify_first_calls
+    from dy2st.jit.host_steps import host_step
     from dy2st.jit.serialization.io import load, load_state, save, save_state
     from dy2st.jit.serialization.translated_layer import TranslatedLayer
     from dy2st.jit.verifying.verify import verify
@@ -19,6 +20,7 @@ __getattr__ = late_names(
         "serialization.io": "load load_state save save_state",
         "serialization.translated_layer": "TranslatedLayer",
         "dispatch.first_calls": "verify_first_calls",
+        "host_steps": "host_step",
         "verifying.verify": "verify",
     },
 )
@@ -27,6 +29,7 @@ __all__ = [
     "StaticFunction",
     "TranslatedLayer",
     "enable_to_static",
+    "host_step",
     "ignore_module",
     "load",
     "load_state",
