@@ -141,3 +141,24 @@ def test_a_variant_with_fewer_alternatives_has_cotangents_of_its_own(backend, mo
             (second,) = paddle.grad((slope * slope).sum(), x)
             seconds.append((slope.tolist(), second.tolist()))
         assert seconds[0] == seconds[1]
+
+
+@pytest.mark.parametrize("in_loop", [True, False])
+def test_an_item_that_a_slice_replaces_has_no_gradient(in_loop):
+    def function(x, n, other):
+        items = []
+        for _ in range(n):
+            items.append(x * 1.0)
+            items.append(x * 2.0)
+            if in_loop:
+                items[1:2] = [other]
+        items[1:2] = [other]
+        return items
+
+    def gradient(f):
+        x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+        sum((y * (i + 1)).sum() for i, y in enumerate(f(x, paddle.to_tensor(3), paddle.ones([2])))).backward()
+        return x.grad.tolist()
+
+    static = paddle.jit.to_static(function, full_graph=True)
+    assert [gradient(static) for _ in range(3)] == [gradient(function)] * 3

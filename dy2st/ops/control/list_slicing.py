@@ -140,7 +140,10 @@ class SlotsPart(Op):
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
         empty = b.emit("list_new", [], {"type": operands[0].type})
-        return [b.slots_extend(empty, operands[1], cts[0]), None, None]
+        start, stop = operands[1:]
+        n = b.scalar_max(b.scalar_sub(stop, start), b.scalar(0))
+        ct = b.slots_part(cts[0], b.scalar(0), n)  # behind them is what was appended without a tangent
+        return [b.slots_extend(empty, start, ct), None, None]
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
