@@ -39,6 +39,8 @@ class Traits:
     """What the op raises where it does."""
     random: ClassVar[bool] = False
     """The first two operands are the generator's seed and draw number."""
+    draws_bits: ClassVar[bool] = False
+    """Native code draws the very numbers that NumPy does, not all but the last digit of them."""
     random_elementwise: ClassVar[bool] = False
     """Random, and each element is drawn by itself."""
 

@@ -179,3 +179,21 @@ def test_verify_compares_with_numpy(monkeypatch):
     function(T([1.0]))
     monkeypatch.setattr(native_ops, "_program_of", lambda *_: pytest.fail("an op ran native code"))
     assert paddle.jit.verify(function, T([0.5, 1.5]))
+
+
+def test_small_draws_become_native_code_after_many_and_stay_the_same_numbers(monkeypatch):
+    monkeypatch.setattr(current(), "process", replace(current().process, native_from=1 << 15))
+    monkeypatch.setattr(native_ops, "_draws", {})
+    monkeypatch.setattr(native_ops, "_MANY_DRAWS", 3)
+
+    def drawn():
+        paddle.seed(5)
+        return [paddle.rand([2, 3]).tolist(), paddle.randint(0, 9, [4]).tolist(), paddle.randperm(5).tolist(),
+                paddle.bernoulli(paddle.full([3], 0.5)).tolist(), paddle.randn([2]).tolist()]  # fmt: skip
+
+    before = drawn()
+    assert not native_ops._programs
+    for _ in range(6):
+        assert drawn() == before
+    assert {key[0].name for key in native_ops._programs} >= {"random_uniform", "random_bernoulli"}
+    assert "random_normal" not in {key[0].name for key in native_ops._programs}

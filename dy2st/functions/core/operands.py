@@ -135,6 +135,8 @@ def tensor(value: Any, name: str, dtype: DType | None = None) -> Tensor:
 
 def pair(x: Any, y: Any, name: str) -> tuple[Tensor, Tensor]:
     """Return two operands as tensors of the dtype in which they meet."""
+    if x.__class__ is y.__class__ is Tensor and x.dtype is y.dtype:
+        return x, y
     x = x.item() if isinstance(x, _OF_NUMPY) else x
     y = y.item() if isinstance(y, _OF_NUMPY) else y
     if isinstance(y, NUMBERS) and not isinstance(x, NUMBERS):
@@ -159,6 +161,8 @@ def _kind(x: Any) -> str | None:
 def together(values: Sequence[Any], name: str) -> list[Tensor]:
     """Return several operands as tensors of the dtype in which all meet."""
     tensors = [tensor(v, name) for v in values]
+    if len({t.dtype for t in tensors}) == 1:
+        return tensors
     if not tensors:
         raise ValueError(f"{name}() needs at least one tensor")
     dtype = tensors[0].dtype
@@ -201,6 +205,8 @@ def binary(op: Op, x: Any, y: Any, name: str) -> Tensor:
 
 def one_axis(axis: Any, rank: int, name: str) -> int:
     """Return an axis counted from the front; ValueError when it is out of range."""
+    if axis.__class__ is int and -rank <= axis < rank:
+        return axis % rank
     if isinstance(axis, Tensor):
         axis = int(axis)
     try:

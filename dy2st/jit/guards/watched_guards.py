@@ -15,10 +15,14 @@ from typing import Any
 
 from dy2st.jit.guards.behavior_guards import BehaviourGuard
 from dy2st.jit.guards.guards import GlobalGuard, Guard
+from dy2st.runtime.backends.cpu.trampolines.call import bring_in
 from dy2st.runtime.backends.cpu.trampolines.watched_words import WatchedWords
+from dy2st.runtime.executor.select import may_be_native
 
 MOST_RENEWALS = 100
 """So often the words are read anew: where they change all the time, only the guards are asked."""
+_ASKED_BEFORE = 16
+"""After so many calls the machine code is loaded, if nothing else needed it: calls with a tape have no other."""
 
 
 class GuardFailed(Exception):
@@ -30,7 +34,7 @@ class GuardBatch:
 
     def __init__(self) -> None:
         self.guards: list[Any] = []
-        self._renewals = 0
+        self._renewals = self._asked = 0
 
     def takes(self, guard: Any) -> bool:
         """Take a guard, or say that it is none for this."""
@@ -45,8 +49,12 @@ class GuardBatch:
 
     def again(self) -> Callable[[], bool]:
         """Ask the guards; return what compares the words from now on. `GuardFailed` where a guard does not hold."""
-        self._renewals += 1
-        made = self._lines() if self._renewals <= MOST_RENEWALS else None
+        self._asked += 1
+        if self._asked == _ASKED_BEFORE and may_be_native():
+            bring_in()
+        made = self._lines() if self._renewals < MOST_RENEWALS else None
+        if made is not None:
+            self._renewals += 1
         if not all(guard.passes() for guard in self.guards):
             raise GuardFailed
         return made or unknown

@@ -62,6 +62,7 @@ class RandomUniform(_Draw):
     """Uniform numbers in [0, 1)."""
 
     name = "random_uniform"
+    draws_bits = True
     nanoseconds = 7
     random_elementwise = True
 
@@ -109,6 +110,7 @@ class RandomInt(Op):
     """Integers in [low, high), each equally likely; `low` and `high` are ints."""
 
     name = "random_int"
+    draws_bits = True
     picoseconds = 20_000
     random_elementwise = True
     attributes = ("shape", "dtype")
@@ -142,6 +144,7 @@ class RandomBernoulli(Op):
     """1 with the probability that each element of `p` says, else 0: uniform(p's dtype) < p."""
 
     name = "random_bernoulli"
+    draws_bits = True
     nanoseconds = 8
     random_elementwise = True
     differentiable = False
@@ -167,6 +170,7 @@ class RandomPermutation(Op):
     """The numbers 0 .. n-1 in random order: the stable argsort of n random 64-bit keys."""
 
     name = "random_permutation"
+    draws_bits = True
     attributes = ("dtype",)
     differentiable = False
     random = True

@@ -159,9 +159,9 @@ class Reshape(Op):
         return not isinstance(rest, int) or rest == 0 or divide(total, rest) is None
 
     def eval(self, xp: Any, x: Any, *dims: int, shape: tuple[int | None, ...]) -> Any:
-        target = fill(shape, dims)
+        target = fill(shape, dims) if dims else shape
         try:
-            if any(d < -1 for d in target):  # NumPy takes any for -1
+            if min(target, default=0) < -1:  # type: ignore[type-var]  NumPy takes any for -1
                 raise ValueError
             return x.reshape(target)
         except ValueError:

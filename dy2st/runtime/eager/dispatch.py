@@ -36,6 +36,9 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
     if context.trace is not None:
         return context.trace.apply(op, operands, attributes)
     if op.is_view and op.makes_view(**attributes):
+        array = operands[0]._payload
+        if len(operands) == 1 and array.__class__ is ndarray and op.defined_on is EVERY_KIND:
+            return _recorded_view(op, operands, attributes, op.eval(np, array, **attributes))
         return _apply(op, operands, attributes, context)
     process = context.process
     if process.ops is not None:
@@ -117,6 +120,10 @@ def _apply(op: Op, operands: Any, attributes: dict[str, Any], context: EagerCont
 
 def view(op: Op, operands: Any, attributes: dict[str, Any], out: ndarray) -> Tensor:
     """Return what an op gives that views its first operand, an array that was taken already, in eager mode."""
+    return _recorded_view(op, operands, attributes, out)
+
+
+def _recorded_view(op: Op, operands: Any, attributes: dict[str, Any], out: Any) -> Tensor:
     made = _viewed(op, operands, attributes, out)
     x = operands[0]
     if not x.stop_gradient and op.differentiable and current().grad:

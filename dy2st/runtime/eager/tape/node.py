@@ -137,7 +137,7 @@ def edges_of(operands: Sequence[Any]) -> tuple[list[Edge], list[Any] | None]:
 def note_kept(operands: Sequence[Any]) -> None:
     """Note of operands without a gradient that the tape keeps their memory: a write must leave it as it is."""
     for t in operands:
-        if getattr(t, "stop_gradient", False):
+        if t.__class__ not in _NUMBERS and getattr(t, "stop_gradient", False):
             (t if t._version is None else t._version).kept = True
 
 

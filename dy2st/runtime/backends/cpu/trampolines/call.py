@@ -21,6 +21,7 @@ The plate has, behind what other plates have (entry.py):
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ from dy2st.runtime.aot_cache.artifacts import Artifact
 from dy2st.runtime.backends.cpu.compile_link.code_loader import load, named_product
 from dy2st.runtime.backends.cpu.python_abi import cpython_symbols as api
 from dy2st.runtime.backends.cpu.trampolines.object_layout import maker, places, slots_of
+from dy2st.runtime.backends.llvm_availability import NoLlvm
 from dy2st.runtime.eager.tensor import Tensor
 
 Input = tuple[type[Tensor], bool | None] | bool
@@ -59,6 +61,12 @@ def known_call(
 def is_loaded() -> bool:
     """Return whether this code runs already."""
     return _layout.cache_info().currsize > 0 and _layout() is not None
+
+
+def bring_in() -> None:
+    """Load this code; not where an LLVM is missing and no earlier process has left it."""
+    with contextlib.suppress(NoLlvm):
+        _layout()
 
 
 def unchanged_address() -> int | None:
