@@ -22,6 +22,7 @@ from dy2st.functions.core.operands import (
     tensor,
 )
 from dy2st.functions.math.arithmetic import counted, trunc
+from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
@@ -196,6 +197,11 @@ def clip(x: Any, min: Any = None, max: Any = None, name: str | None = None, *, o
     >>> paddle.clip(paddle.to_tensor([-1.0, 0.5, 3.0]), 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
+    return _into(out, _clipped(x, min, max))
+
+
+@composite
+def _clipped(x: Any, min: Any, max: Any) -> Tensor:
     x = ordered(x, "clip")
     if x.dtype.kind in "iu" and (_is_float(min) or _is_float(max)):
         x = floating(x, "clip")
@@ -203,7 +209,7 @@ def clip(x: Any, min: Any = None, max: Any = None, name: str | None = None, *, o
     for bound, made in ((min, _MAXIMUM), (max, _MINIMUM)):
         if bound is not None:
             x = apply(made, *pair(x, bound, "clip"))
-    return _into(out, cast_to(x, dtype))
+    return cast_to(x, dtype)
 
 
 def _is_float(bound: Any) -> bool:

@@ -27,11 +27,13 @@ def relu(x: Any, name: str | None = None) -> Tensor:
     return apply(_RELU, tensor(x, "relu"))
 
 
+@composite
 def relu6(x: Any, name: str | None = None) -> Tensor:
     """Return min(max(x, 0), 6)."""
     return math.clip(ordered_floating(x, "relu6"), 0.0, 6.0)
 
 
+@composite
 def leaky_relu(x: Any, negative_slope: float = 0.01, name: str | None = None) -> Tensor:
     """Return x where it is positive, else negative_slope * x."""
     x = ordered_floating(x, "leaky_relu")
@@ -66,12 +68,14 @@ def rrelu(
     return piecewise(x > 0, x, x * slope)
 
 
+@composite
 def elu(x: Any, alpha: float = 1.0, name: str | None = None) -> Tensor:
     """Return x where it is positive, else alpha * (e^x - 1)."""
     x = ordered_floating(x, "elu")
     return piecewise(x > 0, x, math.expm1(math.minimum(x, 0.0)) * alpha)
 
 
+@composite
 def celu(x: Any, alpha: float = 1.0, name: str | None = None) -> Tensor:
     """Return x where it is positive, else alpha * (e^(x / alpha) - 1)."""
     if alpha == 0:
@@ -80,6 +84,7 @@ def celu(x: Any, alpha: float = 1.0, name: str | None = None) -> Tensor:
     return piecewise(x > 0, x, math.expm1(math.minimum(x, 0.0) / alpha) * alpha)
 
 
+@composite
 def selu(
     x: Any, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str | None = None
 ) -> Tensor:
@@ -111,6 +116,7 @@ def swish(x: Any, name: str | None = None) -> Tensor:
     return silu(x)
 
 
+@composite
 def mish(x: Any, name: str | None = None) -> Tensor:
     """Return x * tanh(softplus(x))."""
     x = ordered_floating(x, "mish")
@@ -137,28 +143,33 @@ def tanh(x: Any, name: str | None = None) -> Tensor:
     return math.tanh(x)
 
 
+@composite
 def hardsigmoid(x: Any, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None) -> Tensor:
     """Return slope * x + offset, kept between 0 and 1."""
     return math.clip(ordered_floating(x, "hardsigmoid") * slope + offset, 0.0, 1.0)
 
 
+@composite
 def hardswish(x: Any, name: str | None = None) -> Tensor:
     """Return x * min(max(x + 3, 0), 6) / 6."""
     x = ordered_floating(x, "hardswish")
     return x * math.clip(x + 3.0, 0.0, 6.0) / 6.0
 
 
+@composite
 def hardtanh(x: Any, min: float = -1.0, max: float = 1.0, name: str | None = None) -> Tensor:
     """Return x kept between min and max."""
     return math.clip(ordered_floating(x, "hardtanh"), min, max)
 
 
+@composite
 def hardshrink(x: Any, threshold: float = 0.5, name: str | None = None) -> Tensor:
     """Return x where |x| is above the threshold, else 0."""
     x = ordered_floating(x, "hardshrink")
     return piecewise(math.abs(x) > threshold, x, 0.0)
 
 
+@composite
 def softshrink(x: Any, threshold: float = 0.5, name: str | None = None) -> Tensor:
     """Return x pulled to 0 by the threshold, 0 where |x| is below it."""
     if threshold < 0:
@@ -167,18 +178,21 @@ def softshrink(x: Any, threshold: float = 0.5, name: str | None = None) -> Tenso
     return piecewise(x > threshold, x - threshold, piecewise(x < -threshold, x + threshold, 0.0))
 
 
+@composite
 def tanhshrink(x: Any, name: str | None = None) -> Tensor:
     """Return x - tanh(x)."""
     x = floating(x, "tanhshrink")
     return x - math.tanh(x)
 
 
+@composite
 def softsign(x: Any, name: str | None = None) -> Tensor:
     """Return x / (1 + |x|)."""
     x = floating(x, "softsign")
     return x / (math.abs(x) + 1.0)
 
 
+@composite
 def thresholded_relu(x: Any, threshold: float = 1.0, value: float = 0.0, name: str | None = None) -> Tensor:
     """Return x where it is above the threshold, else `value`."""
     x = ordered_floating(x, "thresholded_relu")
