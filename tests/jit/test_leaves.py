@@ -236,6 +236,44 @@ def test_freezing_a_tensor_from_outside_falls_back():
     assert w.stop_gradient
 
 
+@pytest.mark.parametrize("stop", [True, False])
+def test_freezing_a_tensor_in_a_branch_falls_back(stop):
+    """It was frozen on the other way, too: that had no gradient."""
+
+    def f(x, t):
+        y = x * 2.0
+        if t > 0:
+            y.stop_gradient = stop
+        return y * x, y.stop_gradient
+
+    def called(function, t):
+        x = tensor(1, 2, needs=stop)
+        y, stopped = function(x, tensor(t))
+        if not y.stop_gradient:
+            y.sum().backward()
+        return y.stop_gradient, stopped, None if x.grad is None else x.grad.tolist()
+
+    static = paddle.jit.to_static(f)
+    with pytest.warns(FallbackWarning, match="stop_gradient of a tensor is changed in a branch"):
+        assert called(static, 1.0) == called(f, 1.0)
+    assert called(static, -1.0) == called(f, -1.0)
+
+
+def test_freezing_what_a_branch_makes_is_part_of_the_program():
+    def f(x, t):
+        y = x
+        if t > 0:
+            y = x * 2.0
+            y.stop_gradient = True
+        return x + y
+
+    for call in (f, paddle.jit.to_static(f, full_graph=True)):
+        for t, expected in ((1.0, [1.0, 1.0]), (-1.0, [2.0, 2.0])):
+            x = tensor(1, 2, needs=True)
+            call(x, tensor(t)).sum().backward()
+            assert x.grad.tolist() == expected
+
+
 def test_an_input_that_only_an_untaken_branch_used_has_no_gradient():
     @paddle.jit.to_static(full_graph=True)
     def f(x, y):

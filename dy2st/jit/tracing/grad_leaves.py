@@ -95,6 +95,13 @@ class GradLeaves(Tracer):
             if t.stop_gradient != stop:
                 raise _refused("stop_gradient of a tensor from outside is changed by a function of Programs")
             return
+        if t.stop_gradient != stop and t._payload.block is not self.builder.block:
+            raise _refused(  # what is behind the branch would not know whether it was set
+                "stop_gradient of a tensor is changed in a branch or loop on tensors, which did not make it",
+                "take `x = x.detach()` there",
+            )
+        if stop and not t.stop_gradient and self.builder.block is not self.root.block:
+            t._payload = self.emit("detach", [t._payload])  # whatever it is joined with
         t.stop_gradient = stop
         if id(t) in self.arguments:
             self.log.set(("attr", id(t), "stop_gradient"), t, stop)
