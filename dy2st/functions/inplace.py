@@ -18,6 +18,7 @@ from dy2st.functions.linalg import linalg, numerics
 from dy2st.functions.math import arithmetic, comparison, math, random, reduction, scatter_views
 from dy2st.functions.shape import creation, diagonals, gather_scatter, manipulation
 from dy2st.ir.context import current
+from dy2st.ir.program import Value, tensor_type
 from dy2st.runtime.eager import inplace as writing
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 
@@ -65,11 +66,11 @@ def _shape_form(function: Callable[..., Tensor], name: str) -> Callable[..., Ten
 
     def in_place(x: Tensor, *args: Any, **keywords: Any) -> Tensor:
         refuse(x)
-        _refuse_trace(name)
-        twin = Tensor(x._payload, x.stop_gradient)
-        for slot in ("_node", "_index", "_view", "_seen", "_version"):
-            setattr(twin, slot, getattr(x, slot))
-        _become(x, function(twin, *args, **keywords))
+        extents = x.shape
+        made = function(_moved(x, name), *args, **keywords)
+        if not isinstance(made, Tensor):
+            raise needs_value(f"the number of axes that {name}_ leaves depends on an extent", needed=extents)
+        _become(x, made)
         return x
 
     in_place.__name__ = in_place.__qualname__ = f"{name}_"
@@ -77,12 +78,30 @@ def _shape_form(function: Callable[..., Tensor], name: str) -> Callable[..., Ten
     return in_place
 
 
+def _moved(x: Tensor, name: str) -> Tensor:
+    """Return a tensor that stands for what x is, for x to become another one."""
+    twin, trace = Tensor(x._payload, x.stop_gradient), current().trace
+    for slot in ("_node", "_index", "_view", "_seen", "_version"):
+        setattr(twin, slot, getattr(x, slot))
+    if trace is not None and not trace.moves(x, twin):
+        what = (
+            f"{name}_ changes shape or dtype in place, which a Program cannot do to what was made outside of this block"
+        )
+        raise needs_value(what, f"use x = x.{name}(...)")
+    return twin
+
+
 def _recast(x: Tensor, new: Tensor, name: str) -> Tensor:
-    _refuse_trace(name)
-    if new.shape != x.shape:
+    _moved(x, name)
+    if _extents(new) != _extents(x):
         raise ValueError(f"a value of shape {new.shape} cannot be written into a tensor of {x.shape}")
     _become(x, new)
     return x
+
+
+def _extents(x: Tensor) -> list[Any]:
+    """Return the extents of a tensor, symbols where only the run tells them."""
+    return list(tensor_type(x._payload).shape) if isinstance(x._payload, Value) else x.shape
 
 
 def _become(x: Tensor, made: Tensor) -> None:
@@ -90,11 +109,6 @@ def _become(x: Tensor, made: Tensor) -> None:
         setattr(x, slot, getattr(made, slot))
     if x._view is not None and x._version is not None:
         x._version.note(x)
-
-
-def _refuse_trace(name: str) -> None:
-    if current().trace is not None:
-        raise needs_value(f"{name}_ changes shape or dtype in place, which a Program cannot; use x = x.{name}(...)")
 
 
 def refuse(x: Tensor) -> None:

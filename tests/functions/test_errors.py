@@ -158,10 +158,6 @@ IN_A_PROGRAM: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: len(x), "the length of a tensor was needed as a Python int"),
     (lambda x: range(x.shape[0]), "a symbolic int was needed as a Python int"),
     (lambda x: np.float64(x.shape[0]), "a symbolic int was needed as a Python float"),
-    (
-        lambda x: x.reshape_([-1]),
-        "reshape_ changes shape or dtype in place, which a Program cannot; use x = x.reshape(...)",
-    ),
 ]  # fmt: skip
 
 

@@ -78,6 +78,8 @@ def _copied(data: Any, dtype: DType | None) -> Tensor:
 def _from_array(data: Any, dtype: DType | None) -> Tensor:
     if isinstance(data, np.ndarray) or not hasattr(data, "dtype"):
         data = np.asarray(data)
+        if data.dtype == object and current().trace is not None:
+            return _from_sequence(data.tolist(), dtype)  # extents, which NumPy keeps as they are
         if data.dtype == np.uint16:  # as Paddle has it
             data = data.view(dtypes.bfloat16.numpy)
         if data.dtype.kind not in "biufc" and not has_low(data):

@@ -181,6 +181,9 @@ class Tensor(TensorMethods):
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers."""
+        trace = current().trace
+        if trace is not None and isinstance(self._payload, Value):
+            return trace.list_of(self)
         return self.numpy().tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -64,6 +64,9 @@ from tests.jit.constructs import (
     returns_and_logic as returns_and_logic,
 )
 from tests.jit.constructs import (
+    shapes as shapes,
+)
+from tests.jit.constructs import (
     tries as tries,
 )
 from tests.jit.constructs import (

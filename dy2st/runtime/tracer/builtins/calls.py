@@ -21,6 +21,7 @@ from dy2st.runtime.tracer.builtins.builtins import BUILTINS
 from dy2st.runtime.tracer.builtins.container_methods import bound_method, init_of_kind
 from dy2st.runtime.tracer.builtins.dataclass_init import init_of_dataclass, is_of_dataclass
 from dy2st.runtime.tracer.builtins.functools_cache import cached_call
+from dy2st.runtime.tracer.builtins.iteration import zip_
 from dy2st.runtime.tracer.builtins.itertools import ITERTOOLS
 from dy2st.runtime.tracer.builtins.math import MATH
 from dy2st.runtime.tracer.control_flow.conditional import switch
@@ -107,7 +108,8 @@ _BASES = frozenset((
 
 def _special(trace: Trace, special: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Call what stands for a built-in; a container whose content is one of several is met once with each."""
-    refuse_spliced(args)
+    if special is not zip_:
+        refuse_spliced(args)
     for x in args:
         if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
             return trace.on_content(x, switch, lambda: _special(trace, special, *args, **keywords))

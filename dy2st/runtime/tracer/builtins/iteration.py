@@ -10,9 +10,10 @@ from dy2st.errors import StructureError
 from dy2st.ir.location import error_here
 from dy2st.runtime.eager.side_effect_check import refuse_outside
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.access.items import users_method
+from dy2st.runtime.tracer.access.items import item, users_method
 from dy2st.runtime.tracer.builtins.container_methods import method
-from dy2st.runtime.tracer.control_flow.conditional import if_, switch
+from dy2st.runtime.tracer.control_flow.conditional import if_, if_exp, switch
+from dy2st.runtime.tracer.effects.container_state import Spliced, refuse_spliced
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import PushIterator, beside, chosen, numbered
 from dy2st.runtime.tracer.loops.loop_statement import for_
@@ -23,6 +24,7 @@ from dy2st.runtime.tracer.values.symbolic_iterable import (
     handed_over,
     iterable_of,
     python_items,
+    sequence_of,
     smallest,
     symbolic_enumerate,
     symbolic_zip,
@@ -169,6 +171,9 @@ def enumerate_(trace: Trace, iterable: Any, start: Any = 0) -> Any:
 
 def zip_(trace: Trace, *iterables: Any, strict: bool = False) -> Any:
     """Return `zip(...)`; a generator goes ahead of what has a length."""
+    if len(iterables) == 1 and type(iterables[0]) is Spliced:
+        return _columns(trace, iterables[0].content)
+    refuse_spliced(iterables)
     iterables = tuple(iterated(trace, x) for x in iterables)
     pushed = [i for i, x in enumerate(iterables) if isinstance(x, PushIterator)]
     if len(pushed) != 1 or strict or any(_is_pulled(trace, x) for x in iterables):
@@ -190,6 +195,22 @@ def zip_(trace: Trace, *iterables: Any, strict: bool = False) -> Any:
         return zip(*(x if isinstance(x, PushIterator) else trace.iterate(x) for x in iterables), strict=False)
 
     return beside(trace, iterables[at], ahead, length, row, own)
+
+
+def _columns(trace: Trace, content: Any) -> tuple[list[Any], ...]:
+    """Return `zip(*rows)` where only the run will tell how many rows there are; ValueError, in the run, for none."""
+    element = getattr(content, "element", None)
+    columns = getattr(getattr(element, "content", element), "items", None)
+    if not columns:
+        refuse_spliced([Spliced(content)])
+    rows: list[Any] = []
+    trace.store(rows, content)
+
+    def none() -> None:
+        raise ValueError("zip(*rows) of no rows, which a Program cannot tell from one of empty columns")
+
+    if_exp(trace, sequence_of(trace, rows).length < 1, none, lambda: None)
+    return tuple(collected(trace, rows, of=lambda row, i=i: item(trace, row, i)) for i in range(len(columns)))
 
 
 def _is_pulled(trace: Trace, x: Any) -> bool:

@@ -6,6 +6,7 @@ place, then the log's entry; a view of a written base is computed again from the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
@@ -22,6 +23,7 @@ from dy2st.runtime.eager.inplace import refuse_leaf
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.effects.side_effect_log import SideEffectLog
 from dy2st.runtime.tracer.recording.inner_gradients import RecordedGradients
+from dy2st.runtime.tracer.recording.listed_numbers import MOST_LISTED, numbers_in
 from dy2st.runtime.tracer.values.sentinels import MISSING, Key
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import written
@@ -43,6 +45,8 @@ class Recorder(RecordedGradients):
         self.freed: set[Value] = set()
         """Values whose history a backward pass of the Program's frees, as it does in eager mode."""
         self.rng_arguments: dict[str, Value] = {}
+        self.views: dict[int, list[View]] = {}
+        """The views that were taken of a tensor, by its id."""
         self.asked: NeedsPythonValue | None = None
         """What was raised last for a Python value that was asked for."""
 
@@ -156,6 +160,7 @@ class Recorder(RecordedGradients):
             base = operands[0]
             made[0]._view = View(base, op, operands[1:], attributes)
             made[0]._seen = self.value_of(base)  # type: ignore[assignment]
+            self.views.setdefault(id(base), []).append(made[0]._view)
         return made[0] if len(made) == 1 else made
 
     def _result(self, value: Value, flows: bool) -> Any:
@@ -198,11 +203,24 @@ class Recorder(RecordedGradients):
 
     def item(self, t: Tensor) -> Scalar:
         """Return the one element of a tensor as a symbolic number."""
-        return Scalar(self.builder.emit("item", [self.value_of(t)]))
+        value = self.value_of(t)
+        known = numbers_in(value)
+        if known is None or len(known) != 1:
+            return Scalar(self.builder.emit("item", [value]))
+        return Scalar(self.builder.use(self.builder.scalar(known[0]) if isinstance(known[0], int) else known[0]))
 
     def text_of_object(self, x: Any, conversion: str, spec: str) -> tuple[Any, list[Value]]:
         """Return the part of a text for a Python object, and its operands."""
         return written(x, conversion, spec), []
+
+    def list_of(self, t: Tensor) -> Any:
+        """Return the elements of a tensor as nested lists of symbolic numbers, where it is known that they are few."""
+        extents = self.shape_of(t)
+        if not extents:
+            return self.item(t)
+        if not all(isinstance(e, int) for e in extents) or math.prod(extents) > MOST_LISTED:
+            return self.numpy_of(t).tolist()
+        return [self.list_of(t[i]) for i in range(extents[0])]
 
     def numpy_of(self, t: Tensor) -> Any:
         """Refuse: a symbolic tensor has no array yet."""
@@ -232,6 +250,24 @@ class Recorder(RecordedGradients):
         base = self.value_of(view.base)
         whole = view.put(self, base, value)
         self.write(view.base, self.wrap(whole, not flows and self.stops(view.base)))
+
+    def moves(self, t: Tensor, twin: Tensor) -> bool:
+        """Let `twin`, which was made like `t`, be what views of `t` show; return False where `t` is not of this block.
+
+        So `t` can become a tensor of another shape; other blocks and callers know it by the one that it has.
+        """
+        made = t._payload.operation if isinstance(t._payload, Value) else None
+        written, top = ("data", id(t)), self.log.overlays[-1]
+        if made is None or t._payload.block is not self.builder.block or (made.blocks and t._view is None):
+            return False
+        if (written in top) != (self.log.get(written) is not MISSING):
+            return False
+        if written in top:
+            self.log.set(("data", id(twin)), twin, top.pop(written))
+        for view in self.views.pop(id(t), ()):
+            view.base = twin
+            self.views.setdefault(id(twin), []).append(view)
+        return True
 
     def before_write(self, t: Tensor) -> None:
         """Look at a tensor of which the elements are written next."""
