@@ -84,10 +84,8 @@ def _moved(x: Tensor, name: str) -> Tensor:
     for slot in ("_node", "_index", "_view", "_seen", "_version"):
         setattr(twin, slot, getattr(x, slot))
     if trace is not None and not trace.moves(x, twin):
-        what = (
-            f"{name}_ changes shape or dtype in place, which a Program cannot do to what was made outside of this block"
-        )
-        raise needs_value(what, f"use x = x.{name}(...)")
+        what = f"{name}_ changes shape or dtype in place, which a Program cannot do"
+        raise needs_value(f"{what} to what was made outside of this block", f"use x = x.{name}(...)")
     return twin
 
 

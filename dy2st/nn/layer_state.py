@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dy2st.ir.context import replaced
+from dy2st.ir.context import current, replaced
 from dy2st.runtime.eager.lazy_init import dtype_of, shape_of
 from dy2st.runtime.eager.tensor import Tensor
 
@@ -49,7 +49,8 @@ def load(layer: Layer, given: dict[str, Any], use_structured_name: bool) -> tupl
             continue
         used.add(key)
         matched.append((tensor, given[key]))
-    with replaced(trace=None, grad=False):
+    trace = current().trace
+    with replaced(trace=trace if trace is not None and trace.of_function else None, grad=False):
         for tensor, value in matched:
             tensor.set_value(value if isinstance(value, Tensor) else np.asarray(value, dtype=dtype_of(tensor).numpy))
     return missing, [key for key in given if key not in used]

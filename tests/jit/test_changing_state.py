@@ -190,3 +190,31 @@ def test_what_only_an_object_keeps_has_a_gradient():
         assert keep(x) is None
         box.state.sum().backward()
         assert x.grad.tolist() == [0.5, 0.5]
+
+
+class Averaged(nn.Layer):
+    """Copies the state of one layer, or a moving mean of it, to another one."""
+
+    def __init__(self, mean: bool):
+        super().__init__()
+        self.live, self.kept, self.mean = nn.Linear(2, 2), nn.Linear(2, 2), mean
+
+    def forward(self, x: Any) -> Any:
+        state = self.live.state_dict()
+        if self.mean:
+            state = {k: v * 0.9 + state[k] * 0.1 for k, v in self.kept.state_dict().items()}
+        self.kept.set_state_dict(state)
+        return self.kept(x)
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_a_state_dict_that_is_set_inside_is_set_by_each_call(mean: bool) -> None:
+    eager = Averaged(mean)
+    layer = copy.deepcopy(eager)
+    static = paddle.jit.to_static(layer, full_graph=True)
+    for i in range(4):
+        x = paddle.ones([i + 1, 2])
+        np.testing.assert_allclose(static(x).numpy(), eager(x).numpy(), rtol=1e-6)
+        np.testing.assert_allclose(layer.kept.weight.numpy(), eager.kept.weight.numpy(), rtol=1e-6)
+        for one in (eager, layer):
+            one.live.weight.set_value(one.live.weight * 2.0)

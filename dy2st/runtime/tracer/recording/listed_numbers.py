@@ -1,7 +1,7 @@
 """Which numbers an integer tensor was put together of, so that extents that went into one come out as themselves.
 
-paddle.shape(x)[1:]        stack(scalar_to_tensor(dim 0), scalar_to_tensor(dim 1)), index: the number is dim 1
-paddle.zeros([that])       has the extent of x then, not one of its own
+`paddle.shape(x)[1:]` is `index(stack(scalar_to_tensor(dim 0), scalar_to_tensor(dim 1)))`: its number is `dim 1`, and
+what `paddle.zeros` makes of it has the extent of `x` then, not one of its own.
 """
 
 from __future__ import annotations
