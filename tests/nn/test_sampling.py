@@ -93,3 +93,15 @@ def test_empty_batches_grids_and_labels():
 def test_wrong_use_is_named(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_a_grid_in_a_program_serves_every_size(align_corners):
+    def forward(x, theta):
+        return F.grid_sample(x, F.affine_grid(theta, paddle.shape(x), align_corners), align_corners=align_corners)
+
+    static = paddle.jit.to_static(forward, full_graph=True)
+    theta = paddle.to_tensor(np.random.default_rng(0).normal(size=(2, 2, 3)).astype("float32"))
+    for size in ([2, 3, 4, 5], [2, 1, 1, 3], [2, 2, 7, 1]):
+        x = paddle.randn(size)
+        np.testing.assert_allclose(static(x, theta).numpy(), forward(x, theta).numpy(), atol=1e-5)

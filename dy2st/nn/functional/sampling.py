@@ -48,11 +48,12 @@ def _zeros(extents: list[Any], like: Tensor) -> Tensor:
     return ones(extents, like.dtype) * 0.0
 
 
-def _places(extent: int, align_corners: bool, like: Tensor) -> Tensor:
+def _places(extent: Any, align_corners: bool, like: Tensor) -> Tensor:
     """Return where the elements of an axis lie between -1 and 1."""
     steps = arange(extent, dtype=like.dtype)
     if align_corners:
-        return steps * (2.0 / (extent - 1)) - 1.0 if extent > 1 else steps
+        gaps = tensor(extent - 1, "affine_grid", like.dtype)
+        return steps * (2.0 / math.maximum(gaps, 1.0)) - math.minimum(gaps, 1.0)
     return (steps * 2.0 + 1.0) * (1.0 / extent) - 1.0
 
 
