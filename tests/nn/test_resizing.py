@@ -151,9 +151,13 @@ def test_what_cannot_be_done_is_said(how, kind, text):
         run(IMAGE, **how)
 
 
-def test_a_broken_factor_needs_known_sizes():
-    from_spec = paddle.jit.to_static(
-        lambda x: F.interpolate(x[x > -9].reshape([1, 1, -1]), scale_factor=1.5, mode="linear"), full_graph=True
-    )
-    with pytest.raises(NotImplementedError, match="scale_factor must be whole"):
-        from_spec(paddle.to_tensor(IMAGE[..., 0]))
+@pytest.mark.parametrize("factor", [1.5, 0.7, [0.5, 2.25]])
+def test_a_broken_factor_in_a_program_of_every_size(factor):
+    def forward(x):
+        return F.interpolate(x, scale_factor=factor, mode="bilinear")
+
+    static = paddle.jit.to_static(forward, full_graph=True)
+    for size in ([1, 2, 4, 6], [2, 2, 7, 10], [1, 2, 3, 20]):
+        x = paddle.randn(size)
+        np.testing.assert_allclose(static(x).numpy(), forward(x).numpy(), atol=1e-5)
+    assert len(static.program_cache) == 1

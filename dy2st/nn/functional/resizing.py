@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import trunc
 from typing import Any
 
 from dy2st import dtypes
@@ -114,11 +115,7 @@ def _each(value: Any, rank: int, what: str) -> list[Any]:
 
 
 def _scaled(extent: Any, factor: float) -> Any:
-    if isinstance(extent, int):
-        return int(extent * factor)
-    if factor != int(factor):
-        raise NotImplementedError("interpolate: in a Program of unknown sizes, scale_factor must be whole; give size")
-    return extent * int(factor)
+    return extent * int(factor) if factor == int(factor) else trunc(extent * factor)
 
 
 def _resized(x: Tensor, axis: int, extent: Any, ratio: float | None, mode: str, corners: bool, align: int) -> Tensor:

@@ -200,7 +200,7 @@ def zip_(trace: Trace, *iterables: Any, strict: bool = False) -> Any:
 def _columns(trace: Trace, content: Any) -> tuple[list[Any], ...]:
     """Return `zip(*rows)` where only the run will tell how many rows there are; ValueError, in the run, for none."""
     element = getattr(content, "element", None)
-    columns = getattr(getattr(element, "content", element), "items", None)
+    columns = getattr(getattr(element, "content", element), "items", ())
     if not columns:
         refuse_spliced([Spliced(content)])
     rows: list[Any] = []

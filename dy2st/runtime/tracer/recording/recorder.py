@@ -45,7 +45,7 @@ class Recorder(RecordedGradients):
         self.freed: set[Value] = set()
         """Values whose history a backward pass of the Program's frees, as it does in eager mode."""
         self.rng_arguments: dict[str, Value] = {}
-        self.views: dict[int, list[View]] = {}
+        self.views_of: dict[int, list[View]] = {}
         """The views that were taken of a tensor, by its id."""
         self.asked: NeedsPythonValue | None = None
         """What was raised last for a Python value that was asked for."""
@@ -160,7 +160,7 @@ class Recorder(RecordedGradients):
             base = operands[0]
             made[0]._view = View(base, op, operands[1:], attributes)
             made[0]._seen = self.value_of(base)  # type: ignore[assignment]
-            self.views.setdefault(id(base), []).append(made[0]._view)
+            self.views_of.setdefault(id(base), []).append(made[0]._view)
         return made[0] if len(made) == 1 else made
 
     def _result(self, value: Value, flows: bool) -> Any:
@@ -264,9 +264,9 @@ class Recorder(RecordedGradients):
             return False
         if written in top:
             self.log.set(("data", id(twin)), twin, top.pop(written))
-        for view in self.views.pop(id(t), ()):
+        for view in self.views_of.pop(id(t), ()):
             view.base = twin
-            self.views.setdefault(id(twin), []).append(view)
+            self.views_of.setdefault(id(twin), []).append(view)
         return True
 
     def before_write(self, t: Tensor) -> None:
