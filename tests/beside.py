@@ -99,7 +99,7 @@ class Beside:
 
 def can_run_twice(program: Program) -> bool:
     """Say whether nobody sees that a Program runs a second time; a warning may be an error."""
-    if any(operation.op.name == "warn" for operation in program.walk()):
+    if any(operation.op.name in ("warn", "log_record") for operation in program.walk()):
         return False
     return has_llvm() and all(runs_twice_unseen(block, program.functions) for block in program.functions.values())
 

@@ -30,7 +30,7 @@ MOST_NODES = 4000
 KINDS = {
     "matmul": "product", "conv": "product", "conv_transpose": "product", "embedding": "product", "cond": "flow",
     "while_loop": "flow", "counted_while": "flow", "call": "flow", "print": "effect", "assert": "effect",
-    "raise": "effect", "warn": "effect",
+    "raise": "effect", "warn": "effect", "log_record": "effect",
 }  # fmt: skip
 _HIDDEN_ATTRIBUTES = {"carried", "types", "type", "tags", "message", "template"}
 _LONGEST_TEXT = 34

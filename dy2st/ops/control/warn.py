@@ -1,8 +1,9 @@
-"""`warn`: what Python's `warnings.warn` does, in each run and on the path that runs."""
+"""`warn` and `log_record`: what Python's `warnings.warn` and `logging` do, in each run and on the path that runs."""
 
 from __future__ import annotations
 
 import builtins
+import logging
 import os
 import sys
 import warnings
@@ -40,6 +41,36 @@ class Warn(Op):
         name = scope.get("__name__") or os.path.splitext(os.path.basename(file))[0]
         registry = scope.setdefault("__warningregistry__", {})  # Python's memory of what was shown already
         warnings.warn_explicit(text, CATEGORIES[category], file, line, name, registry)
+        return ()
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        return iter(())
+
+
+class LogRecord(Op):
+    """Log the text that `template` makes of the operands, at a level, for the line `at` (a file and a number).
+
+    A logger with no name is what the functions of `logging` use, which set up the root's first.
+    """
+
+    name = "log_record"
+    attributes = ("template", "logger", "level", "at")
+    place = "at"
+    differentiable = False
+    effect = True
+
+    def infer(self, *operands: Type, template: tuple[Part, ...], logger: str, level: int,
+              at: tuple[str, int]) -> tuple[()]:  # fmt: skip
+        return ()
+
+    def eval(self, xp: Any, *operands: Any, template: tuple[Part, ...], logger: str, level: int,
+             at: tuple[str, int]) -> Any:  # fmt: skip
+        if not logger and not logging.root.handlers:
+            logging.basicConfig()
+        found = logging.getLogger(logger)
+        if found.isEnabledFor(level):
+            text = "".join(render(template, operands))
+            found.handle(found.makeRecord(found.name, level, *at, text, (), None))
         return ()
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import logging
 import os
 import types
 from collections.abc import Callable, Container
@@ -52,7 +53,7 @@ def refuse_impure(outside: Container[int], f: Callable[..., Any], args: tuple[An
     if (
         isinstance(owner, types_of(*_OWNERS))
         or any(isinstance(x, io.IOBase) for x in args)
-        or getattr(f, "__module__", None) in _MODULES
+        or (getattr(f, "__module__", None) in _MODULES and f is not logging.getLogger)
         or any(f is call for call in _CALLS)
         or (isinstance(owner, type) and issubclass(owner, datetime.date) and name in ("now", "today", "utcnow"))
         or (name in _OF_PATHS and isinstance(owner, types_of("pathlib:Path")))

@@ -23,6 +23,7 @@ from dy2st.runtime.tracer.builtins.dataclass_init import init_of_dataclass, is_o
 from dy2st.runtime.tracer.builtins.functools_cache import cached_call
 from dy2st.runtime.tracer.builtins.iteration import zip_
 from dy2st.runtime.tracer.builtins.itertools import ITERTOOLS
+from dy2st.runtime.tracer.builtins.logs import logging_call
 from dy2st.runtime.tracer.builtins.math import MATH
 from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.control_flow.recursion import call_function
@@ -58,6 +59,8 @@ def callable_for(trace: Trace, f: Any) -> Callable[..., Any]:
         return functools.partial(_special, trace, special)
     if isinstance(f, types.MethodWrapperType) and f.__objclass__ is object and f.__name__ in _OF_OBJECT:
         return functools.partial(_OF_OBJECT[f.__name__], trace, f.__self__)  # from super()
+    if (log := logging_call(trace, f)) is not None:
+        return log
     trace.note_behaviour(f)
     if isinstance(f, functools.partial):
         return functools.partial(callable_for(trace, f.func), *f.args, **f.keywords)

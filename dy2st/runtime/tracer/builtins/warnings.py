@@ -30,11 +30,11 @@ def warn(
     if warnings.filters is not trace.filters:
         raise refusal("warnings.warn() inside of warnings.catch_warnings()", "catch the warnings around the call")
     part, operands = text_part(trace, message)
-    attributes = {"template": (part,), "category": category.__name__, "at": _line_at(stacklevel)}
+    attributes = {"template": (part,), "category": category.__name__, "at": line_at(stacklevel)}
     trace.emit("warn", operands, attributes)
 
 
-def _line_at(stacklevel: int) -> tuple[str, int]:
+def line_at(stacklevel: int) -> tuple[str, int]:
     """Return the file and line of the user's function so many calls further out."""
     place, code = ("<unknown>", 0), None
     frame: FrameType | None = sys._getframe(1)
