@@ -37,6 +37,9 @@ class Distribution:
     one draw.
     """
 
+    leaves_programs = True
+    """Whether a Program that makes one hands it out, made again of its attributes."""
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if is_plain_module(cls.__module__):

@@ -49,6 +49,7 @@ from dy2st.runtime.tracer.values.abstract import (
     refuse_attributes,
 )
 from dy2st.runtime.tracer.values.container_classes import CONTENT, bare, is_of_users_class, put_part
+from dy2st.runtime.tracer.values.object_attributes import attributes
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable
 from dy2st.runtime.tracer.values.symbolic_iterator import TracedIterator, is_own
@@ -76,7 +77,8 @@ def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = No
         raise StructureError(f"a {type(x).__name__} that is an argument leaves the function")
     if sharing is not None and (found := sharing.again(x)) is not None:
         return found
-    number = None if sharing is None or not sharing.is_made(x) else sharing.number(x)
+    record = getattr(type(x), "leaves_programs", False) and id(x) not in trace.external and _holds_symbolic(x)
+    number = None if sharing is None or not (record or sharing.is_made(x)) else sharing.number(x)
     if isinstance(x, CONTAINERS) and type(x) in LIKE_BUILTINS and id(x) not in trace.external:
         content, kind = trace.content(x), cast("Any", type(x))
         if not isinstance(content, CONTAINERS):
@@ -90,6 +92,9 @@ def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = No
         parts = trace.made_of(x)
         items = (_held(trace, x, sharing) if name == CONTENT else inner(i) for name, i in parts.items())
         made = NewObject(type(x), tuple(parts), tuple(items))
+    elif record:
+        parts = attributes(x)
+        made = NewObject(type(x), tuple(parts), tuple(map(inner, parts.values())))
     else:
         made = _constant(trace, x)
         if sharing is not None and number is None:
