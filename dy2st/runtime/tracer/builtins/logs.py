@@ -18,19 +18,19 @@ from dy2st.runtime.tracer.values.symbolic_string import text_part
 
 LEVELS = {
     "debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "warn": logging.WARNING,
-    "error": logging.ERROR, "critical": logging.CRITICAL,
+    "error": logging.ERROR, "critical": logging.CRITICAL, "log": None,
 }  # fmt: skip
-"""The methods of a logger that log a text, with what level they do."""
+"""The methods of a logger that log a text, and with what level; None where an argument says it."""
 
 
 def logging_call(trace: Trace, f: Any) -> Callable[..., None] | None:
     """Return what logs when the Program runs, for a method of a logger or a function of `logging`."""
     name, owner = getattr(f, "__name__", ""), getattr(f, "__self__", None)
-    if name not in LEVELS and name != "log":
+    if name not in LEVELS:
         return None
-    if f is getattr(logging, name):
+    if f is getattr(logging, name, None):
         return functools.partial(_log, trace, "", LEVELS.get(name))
-    if not isinstance(owner, logging.Logger) or getattr(type(owner), name) is not getattr(logging.Logger, name):
+    if not isinstance(owner, logging.Logger) or getattr(type(owner), name) is not getattr(logging.Logger, name, None):
         return None
     known = logging.getLogger(owner.name) is owner
     return functools.partial(_log, trace, owner.name, LEVELS.get(name)) if known else None

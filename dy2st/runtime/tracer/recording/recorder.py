@@ -205,9 +205,10 @@ class Recorder(RecordedGradients):
         """Return the one element of a tensor as a symbolic number."""
         value = self.value_of(t)
         known = numbers_in(value)
-        if known is None or len(known) != 1:
+        if known is None or known.size != 1:
             return Scalar(self.builder.emit("item", [value]))
-        return Scalar(self.builder.use(self.builder.scalar(known[0]) if isinstance(known[0], int) else known[0]))
+        number = known.item()
+        return Scalar(self.builder.use(self.builder.scalar(number) if isinstance(number, int) else number))
 
     def text_of_object(self, x: Any, conversion: str, spec: str) -> tuple[Any, list[Value]]:
         """Return the part of a text for a Python object, and its operands."""
