@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.functions.core.operands import broadcast_shapes, integers, one_axis, op, tensor
+from dy2st import dtypes
+from dy2st.functions.core.operands import broadcast_shapes, cast_to, integers, one_axis, op, tensor
 from dy2st.functions.shape.manipulation import filled, reshape, reshape_to
+from dy2st.ir.context import current
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar, binary, split_shape
@@ -119,7 +121,7 @@ def repeat_interleave(
     if axis is None:
         x, axis = reshape(x, [-1]), 0
     axis = one_axis(axis, x.ndim, "repeat_interleave")
-    if isinstance(repeats, Tensor) and (repeats.ndim == 0 or repeats.shape == [1]):
+    if isinstance(repeats, Tensor) and (repeats.ndim == 0 or _is_one(repeats.shape[0])):
         repeats = repeats.item()
     if isinstance(repeats, (int, Scalar)):
         if isinstance(repeats, int) and repeats < 0:
@@ -128,12 +130,28 @@ def repeat_interleave(
         wide = apply(_EXPAND_DIMS, x, axes=(axis + 1,))
         full = expand(wide, [*shape[: axis + 1], repeats, *shape[axis + 1 :]])
         return reshape_to(full, [*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]])
-    counts = tensor(repeats, "repeat_interleave") if isinstance(repeats, Tensor) else None
-    listed = counts.tolist() if counts is not None else [int(r) for r in repeats]
+    if isinstance(repeats, Tensor) and current().trace is not None:
+        return _by_counts(x, expand(cast_to(repeats, dtypes.int64), [x.shape[axis]]), axis)
+    listed = repeats.tolist() if isinstance(repeats, Tensor) else [int(r) for r in repeats]
     if len(listed) != x.shape[axis]:
         raise ValueError(f"repeat_interleave: {len(listed)} counts for an axis of extent {x.shape[axis]}")
     places = [i for i, count in enumerate(listed) for _ in range(count)]
     return take_slices(x, places, axis)
+
+
+def _is_one(extent: Any) -> bool:
+    return isinstance(extent, int) and extent == 1
+
+
+def _by_counts(x: Tensor, counts: Tensor, axis: int) -> Tensor:
+    """Return each slice as often as `counts`, which only the run tells, says: at a place stands the first that ends
+    behind it.
+    """
+    ends = apply(op("cumsum"), counts, axis=0, reverse=False)
+    total = apply(op("sum"), counts, axis=(0,), keepdim=False).item()
+    places = apply(op("arange"), 0, total, 1, dtype=dtypes.int64)
+    ended = apply(_EXPAND_DIMS, ends, axes=(0,)) <= apply(_EXPAND_DIMS, places, axes=(1,))
+    return apply(op("take"), x, apply(op("sum"), ended, axis=(1,), keepdim=False), axis=axis)
 
 
 def take_slices(x: Tensor, places: Sequence[int], axis: int) -> Tensor:

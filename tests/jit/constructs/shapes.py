@@ -115,3 +115,9 @@ def columns_of_no_rows(x):
     except ValueError:
         return x
     return paddle.stack(first) + paddle.stack(list(second))
+
+
+@case((A, np.array([1, 2])), (B, np.array([0, 3, 1])), (f([[1, 2]]), np.array([2])), (A, np.array([0, 0])))
+def slices_repeated_as_often_as_a_tensor_says(x, counts):
+    made = paddle.repeat_interleave(x, counts, axis=0)
+    return made * 2, made.shape[0], paddle.repeat_interleave(x.t(), counts, 1)
