@@ -216,12 +216,13 @@ class Recorder(RecordedGradients):
 
     def list_of(self, t: Tensor) -> Any:
         """Return the elements of a tensor as nested lists of symbolic numbers, where it is known that they are few."""
-        extents = self.shape_of(t)
-        if not extents:
+        shape = tensor_type(self.value_of(t)).shape
+        if not shape:
             return self.item(t)
-        if not all(isinstance(e, int) for e in extents) or math.prod(extents) > MOST_LISTED:
+        known = [e for e in shape if isinstance(e, int)]
+        if len(known) < len(shape) or math.prod(known) > MOST_LISTED:
             return self.numpy_of(t).tolist()
-        return [self.list_of(t[i]) for i in range(extents[0])]
+        return [self.list_of(t[i]) for i in range(known[0])]
 
     def numpy_of(self, t: Tensor) -> Any:
         """Refuse: a symbolic tensor has no array yet."""
