@@ -78,11 +78,6 @@ def _shape_form(function: Callable[..., Tensor], name: str) -> Callable[..., Ten
     return in_place
 
 
-def _refuse_trace(name: str) -> None:
-    if current().trace is not None:
-        raise needs_value(f"{name}_ changes shape or memory in place, which a Program cannot; use another name for it")
-
-
 def _moved(x: Tensor, name: str) -> Tensor:
     """Return a tensor that stands for what x is, for x to become another one."""
     twin, trace = Tensor(x._payload, x.stop_gradient), current().trace

@@ -6,13 +6,14 @@ from math import prod
 from typing import Any
 
 from dy2st.functions.core.operands import op, whole
-from dy2st.functions.inplace import _become, _refuse_trace, refuse
+from dy2st.functions.inplace import _become, refuse
 from dy2st.functions.shape.concat_split import concat
 from dy2st.functions.shape.creation import empty, zeros
 from dy2st.functions.shape.manipulation import reshape
 from dy2st.functions.shape.stacking import as_strided
+from dy2st.ir.context import current
 from dy2st.runtime.eager.dispatch import apply
-from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.eager.tensor import Tensor, needs_value
 
 
 def set_(
@@ -51,6 +52,11 @@ def resize_(x: Tensor, shape: Any, fill_zero: bool = False, name: str | None = N
         flat = concat([flat, zeros([wanted - flat.shape[0]], x.dtype)])
     _become(x, reshape(flat[:wanted], shape))
     return x
+
+
+def _refuse_trace(name: str) -> None:
+    if current().trace is not None:
+        raise needs_value(f"{name}_ changes shape or memory in place, which a Program cannot; use another name for it")
 
 
 def _steps(shape: list[int]) -> list[int]:
