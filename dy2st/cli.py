@@ -29,6 +29,8 @@ from dy2st.nn.layer import Layer
 from dy2st.onnx.exporting import export
 from dy2st.passes.core.base import run_pipeline
 from dy2st.passes.pipelines import PIPELINES, all_passes, converge
+from dy2st.project import check_project, to_html, to_json
+from dy2st.project import to_text as to_report
 from dy2st.runtime.backends.cpu import STAGES
 from dy2st.runtime.eager.tape.grad_mode import no_grad
 from dy2st.runtime.eager.tensor import Tensor
@@ -97,6 +99,11 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--after-only", action="store_true", help="print the Program after the pass alone")
     one.add_argument("--list", action="store_true", help="list the passes and the pipelines that they are in")
     one.set_defaults(command=_pass, refuse=one.error)
+    check = commands.add_parser("check-project", help="say what of Paddle a project uses, and what differs here")
+    check.add_argument("folder", metavar="DIR", type=Path, help="sources; they are read, never imported or run")
+    check.add_argument("--json", action="store_true", help="print JSON instead of text")
+    check.add_argument("--html", metavar="FILE.html", type=Path, help="write one page, too")
+    check.set_defaults(command=_check_project)
     return parser
 
 
@@ -219,6 +226,13 @@ def _pass(options: argparse.Namespace) -> None:
         else:
             changed = run_pipeline(program, PIPELINES[name]() if name in PIPELINES else [passes[name]], verify=True)
         print(before + to_text(program) + ("" if changed or not before else "# nothing has changed\n"), end="")
+
+
+def _check_project(options: argparse.Namespace) -> None:
+    found = check_project(options.folder)
+    print(to_json(found) if options.json else to_report(found), end="")
+    if options.html:
+        options.html.write_text(to_html(found), encoding="utf-8")
 
 
 # ---- helpers -----------------------------------------------------------------------------------------------------

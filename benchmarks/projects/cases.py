@@ -177,10 +177,15 @@ class Residuals(paddle.nn.Layer):
     def __init__(self):
         super().__init__()
         self.net = net
-        given = [sympy_or_function for sympy_or_function in equation.equations.values()]
-        self.terms = ppsci.lambdify(given, net, extra_parameters=list(equation.learnable_parameters))
+        terms = equation.equations.values()
+        self.functions = [term for term in terms if not hasattr(term, "subs")]
+        symbols = [term for term in terms if hasattr(term, "subs")]
+        made = ppsci.lambdify(symbols, net) if symbols else []
+        self.terms = made if isinstance(made, list) else [made]
     def forward(self, x):
-        return [term(dict(x)) for term in self.terms]
+        ppsci.autodiff.clear()
+        found = [term(dict(x)) for term in self.terms]
+        return found + [function({**x, **self.net(x)}) for function in self.functions]
 model = Residuals()
 def points(n):
     return paddle.rand([n, 1])
@@ -208,7 +213,7 @@ def _paddlescience(project: Path, every: bool) -> Iterator[Case]:
     for path in sorted((project / "ppsci/arch").glob("*.py")):
         for node in ast.parse(path.read_bytes()).body:
             if isinstance(node, ast.ClassDef) and (source := _example(ast.get_docstring(node) or "")):
-                yield _model(f"arch.{node.name}", "ppsci", source)
+                yield _model(f"arch.{node.name}", "ppsci", "import ppsci\n" + source)
     for made, (ins, outs) in _EQUATIONS.items():
         source = _EQUATION.replace("EQUATION", made).replace("INS", repr((*ins.split(),)))
         yield _model(f"equation.{made}", "ppsci", source.replace("OUTS", repr((*outs.split(),))))
