@@ -67,7 +67,7 @@ def _takes(call: ast.Call, tensors: set[str], known: dict[str, str]) -> bool:
 
 
 def _is_tensor(node: ast.AST, tensors: set[str], known: dict[str, str]) -> bool:
-    """Say whether an expression is computed from tensors; extents and dtypes of them are not."""
+    """Return whether an expression is computed from tensors; extents and dtypes of them are not."""
     waiting: list[ast.AST] = [node]
     while waiting:
         one = waiting.pop()
