@@ -148,7 +148,7 @@ _PARL_ALGORITHMS = {
             "paddle.rand([8, 4]), paddle.rand([8, 4]), paddle.rand([8]), paddle.rand([8]), paddle.rand([8]), "
             "paddle.rand([8])"),
     "A2C": ("A2C/atari_model", "parl.algorithms.A2C(model, vf_loss_coeff=0.5)",
-            f"{_ATARI}, paddle.randint(0, 6, [2]), paddle.rand([2]), paddle.rand([2]), paddle.to_tensor(1e-3), -0.01"),
+            f"{_ATARI}, paddle.randint(0, 6, [2]), paddle.rand([2]), paddle.rand([2]), 1e-3, -0.01"),
 }  # fmt: skip
 
 
@@ -164,7 +164,11 @@ def _parl(project: Path, every: bool) -> Iterator[Case]:
         model = _PARL_MODELS[file][0]
         source = f"{_BOX}import parl\nmodel = load({str(path)!r}).{model}\n{_LEARNS.replace('ALGORITHM', made)}"
         yield _model(
-            f"algorithms.{name}.learn", "parl", f"{source}inputs = ({given},)\n", learns=True, random=name == "SAC"
+            f"algorithms.{name}.learn",
+            "parl",
+            f"{source}inputs = ({given},)\n",
+            learns=True,
+            random=name in ("SAC", "TD3"),
         )
 
 
@@ -180,7 +184,7 @@ class Residuals(paddle.nn.Layer):
         terms = equation.equations.values()
         self.functions = [term for term in terms if not hasattr(term, "subs")]
         symbols = [term for term in terms if hasattr(term, "subs")]
-        made = ppsci.lambdify(symbols, net) if symbols else []
+        made = ppsci.lambdify(symbols, net, extra_parameters=list(equation.learnable_parameters)) if symbols else []
         self.terms = made if isinstance(made, list) else [made]
     def forward(self, x):
         ppsci.autodiff.clear()
@@ -198,13 +202,16 @@ _EQUATIONS = {
     "Biharmonic(2, -1.0, 1.0)": ("x y", "u"),
     "Helmholtz(3, 1.0)": ("x y z", "u"),
     "Laplace(2)": ("x y", "u"),
-    "LinearElasticity(E=None, nu=None, lambda_=1e4, mu=100, dim=2)": ("x y", "u v sigma_xx sigma_yy sigma_xy"),
+    "LinearElasticity(E=None, nu=None, lambda_=1e4, mu=100, dim=2)": (
+        "x y normal_x normal_y",
+        "u v sigma_xx sigma_yy sigma_xy",
+    ),
     "NavierStokes(0.1, 1.0, 3, False)": ("x y z", "u v w p"),
     "NavierStokes(0.1, 1.0, 2, True)": ("t x y", "u v p"),
     "NLSMB(0.5, -1.0, 0.5)": ("t x", "Eu Ev pu pv eta"),
     "Poisson(2)": ("x y", "p"),
     "Vibration(2, -4, 0)": ("t_f", "eta"),
-    "HeatExchanger(1, 1, 1, 1, 1, 1, 1, 1, 1, 1)": ("x t qm_h qm_c", "T_h T_c T_w"),
+    "HeatExchanger(1, 1, 1, 1, 1, 1)": ("x t qm_h qm_c", "T_h T_c T_w"),
     "NormalDotVec(('u', 'v'))": ("x y normal_x normal_y", "u v"),
 }
 
