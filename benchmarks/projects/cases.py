@@ -56,6 +56,7 @@ def _paddleclas(project: Path, every: bool) -> Iterator[Case]:
             yield _model(
                 f"{node.module}.{builder.name}",
                 "ppcls",
+                "from ppcls.utils import logger\nlogger.init_logger()\n"
                 f"from ppcls.arch.backbone.{node.module} import {builder.name}\n"
                 f"model = {builder.name}({made})\n"
                 f"inputs = (paddle.rand([2, 3, {height}, {width}]),)\n",
