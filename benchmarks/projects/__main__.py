@@ -36,8 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kept.mkdir(parents=True, exist_ok=True)
         known = _known_by_paddle(project, kept, cases, options)
         valid = [c for c in cases if not any(known[c["name"]].values())]
-        results = dict(_results(Path(sys.executable), "dy2st", project, kept, valid, options))
-        (kept / "results.json").write_text(json.dumps(results, indent=1))
+        results: dict[str, dict[str, str]] = {}
+        try:
+            for name, stages in _results(Path(sys.executable), "dy2st", project, kept, valid, options):
+                results[name] = stages
+                (kept / "results.json").write_text(json.dumps(results, indent=1))
+        except KeyboardInterrupt:
+            print(f"interrupted: {len(valid) - len(results)} cases were not run", file=sys.stderr)
         _report(project.name, cases, known, results)
         failed |= any(reason for stages in results.values() for reason in stages.values())
     return int(failed)
@@ -140,7 +145,7 @@ def _report(
         print(f"\n{len(found)} x {cause}")
         for line in found[:4]:
             print(f"    {line[:400]}")
-    refused = Counter(_cause(_first(known[c["name"]])) for c in cases if c["name"] not in results)
+    refused = Counter(_cause(_first(known[c["name"]])) for c in cases if any(known[c["name"]].values()))
     if refused:
         print("\nnot compared, because PaddlePaddle fails as well:")
         for cause, count in refused.most_common(12):
