@@ -112,3 +112,12 @@ def test_attributes_of_parameters_are_read():
     assert paddle.ParamAttr._to_attr(attr) is attr
     assert paddle.ParamAttr._to_attr(False) is False
     assert paddle.ParamAttr._to_attr(["a", None])[0].name == "a"
+
+
+def test_derivatives_of_derivatives_with_and_without_the_switch_for_primitives():
+    for enabled in (True, False):
+        core.set_prim_eager_enabled(enabled)
+        core._set_prim_all_enabled(enabled)
+        x = paddle.to_tensor(2.0, stop_gradient=False)
+        (first,) = paddle.grad(x**3, x, create_graph=True)
+        assert paddle.grad(first, x)[0].item() == 12.0

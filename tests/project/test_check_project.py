@@ -11,7 +11,7 @@ import pytest
 
 from dy2st.cli import main
 from dy2st.project import check_project, to_html, to_json, to_text
-from dy2st.project.check import differences
+from dy2st.project.check import differences, unlike_paddle
 from dy2st.project.sources import LARGEST
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +78,8 @@ def test_names_that_behave_otherwise_are_those_of_the_page(project: Path) -> Non
     assert found.otherwise["paddle.heaviside"] == "NaN of NaN, as NumPy"
     assert found.otherwise["paddle.nn.functional.relu"] == "NaN of NaN; Paddle gives 0"
     assert "paddle.nn.Linear" not in found.otherwise
+    assert unlike_paddle("paddle.nn.functional.conv2d").startswith('`padding="same"`: keeps the dilation')
+    assert not unlike_paddle("paddle.nn.SyncBatchNorm.convert_sync_batchnorm")
     page = (ROOT / "docs" / "peers" / "paddle.md").read_text(encoding="utf-8")
     table = page.partition("| name | here |")[2].partition("\n\n")[0].strip().splitlines()[1:]
     assert len(differences()) == len(table)
