@@ -13,6 +13,7 @@ from dy2st.runtime.eager.tracked_settings import changes
 from dy2st.runtime.gc_pause import while_it_lives
 
 _REGISTRIES = ("_parameters", "_buffers", "_sub_layers")
+_LAYERS = "dy2st.nn.layers."
 _BASES = (__name__, "dy2st.nn.layer", "builtins")
 
 
@@ -52,6 +53,8 @@ class RegisteredAttributes:
                 if trace is not None and hasattr(trace, "note_read"):
                     trace.note_read(self, name)
                 return state[registry][name]
+        if name in ("name", "_name") and any(c.__module__.startswith(_LAYERS) for c in type(self).__mro__):
+            return None  # Paddle's layers keep the `name=` that they were made with, which here is nobody's
         hint = "" if "_parameters" in state else " (its __init__ has not called super().__init__())"
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}")
 

@@ -13,3 +13,17 @@ def test_layers_keep_what_their_parameters_were_made_by():
     norm = paddle.nn.BatchNorm2D(3, bias_attr=False)
     assert (norm._weight_attr, norm._bias_attr, norm._num_features) == (None, False, 3)
     assert paddle.nn.Embedding(5, 2)._size == [5, 2]
+
+
+class NamedPool(paddle.nn.AdaptiveAvgPool2D):
+    def forward(self, x):
+        size, layout = self._output_size, self._data_format
+        return paddle.nn.functional.adaptive_avg_pool2d(x, output_size=size, data_format=layout, name=self._name)
+
+
+def test_the_name_that_layers_of_the_library_keep():
+    x = paddle.arange(16.0).reshape([1, 1, 4, 4])
+    for call in (NamedPool(2), paddle.jit.to_static(NamedPool(2), full_graph=True)):
+        assert call(x).tolist() == [[[[2.5, 4.5], [10.5, 12.5]]]]
+    assert paddle.nn.ReLU()._name is None
+    assert not hasattr(paddle.nn.Layer(), "_name")
