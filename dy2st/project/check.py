@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -69,9 +70,17 @@ def differences() -> tuple[tuple[str, str], ...]:
     package = Path(__file__).resolve().parents[1]
     for page in (package / "paddle.md", package.parent / "docs" / "peers" / "paddle.md"):  # installed; a checkout
         if page.is_file():
-            rows = re.findall(r"^\| `([^`|]+)`([^|]*) \| (.+?) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
-            return tuple((name, f"{more.lstrip(', ')}: {how}" if more.strip(", ") else how) for name, more, how in rows)
+            rows = re.findall(r"^\| (`[^|]+) \| (.+?) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+            return tuple(one for which, how in rows for one in _of_names(which, how))
     return ()
+
+
+def _of_names(which: str, how: str) -> Iterator[tuple[str, str]]:
+    """Yield each name in the first cell of a row, with what stands behind the names as a condition."""
+    name = r"`([\w.*\[\]]+)(?:\(\))?`,? ?"
+    condition = re.sub(rf"^(?:{name})+", "", which)
+    for found in re.findall(name, which.removesuffix(condition)):
+        yield found, f"{condition}: {how}" if condition else how
 
 
 def unlike_paddle(name: str) -> str:
