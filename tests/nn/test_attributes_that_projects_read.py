@@ -27,3 +27,34 @@ def test_the_name_that_layers_of_the_library_keep():
         assert call(x).tolist() == [[[[2.5, 4.5], [10.5, 12.5]]]]
     assert paddle.nn.ReLU()._name is None
     assert not hasattr(paddle.nn.Layer(), "_name")
+
+
+class Summed(paddle.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.convs = paddle.nn.LayerList([paddle.nn.Linear(3, 3) for _ in range(3)])
+        self.steps = paddle.nn.Sequential(*(paddle.nn.Linear(3, 3) for _ in range(3)))
+
+    def forward(self, x):
+        y = self.convs[0](x)
+        for conv in self.convs[1:]:
+            y += conv(x)
+        return self.steps[:2](y)
+
+
+def test_slices_of_lists_of_layers_in_a_program():
+    net = Summed()
+    static = paddle.jit.to_static(net.forward, full_graph=True)
+    for n in (2, 3, 4):
+        x = paddle.rand([n, 3])
+        assert paddle.allclose(static(x), net(x)).item()
+    assert len(static.program_cache) == 1
+    net.convs[2] = paddle.nn.Linear(3, 3)
+    net.convs.append(paddle.nn.Linear(3, 3))
+    assert paddle.allclose(static(x), net(x)).item()
+    static(x).sum().backward()
+    grads = [p.grad.numpy() for p in net.convs.parameters()]
+    net.clear_gradients()
+    net(x).sum().backward()
+    for p, grad in zip(net.convs.parameters(), grads, strict=True):
+        assert abs(p.grad.numpy() - grad).max() < 1e-5

@@ -80,7 +80,8 @@ class LayerList(Layer):
 
     def __init__(self, sublayers: Iterable[Layer] | None = None):
         super().__init__()
-        self.extend(sublayers or ())
+        for i, layer in enumerate(sublayers or ()):  # not by `append`, by which a trace would see it before it is whole
+            self.add_sublayer(str(i), layer)
 
     def __len__(self) -> int:
         return len(self._seen()._sub_layers)
