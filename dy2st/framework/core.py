@@ -93,16 +93,6 @@ def globals() -> dict[str, Any]:
     return _Flags()
 
 
-def set_prim_eager_enabled(enabled: bool) -> None:
-    """Take Paddle's switch for derivatives by primitives: here every derivative has derivatives, with it or without.
-
-    >>> set_prim_eager_enabled(True)
-    """
-
-
-_set_prim_all_enabled = _set_prim_forward_enabled = _set_prim_backward_enabled = set_prim_eager_enabled
-
-
 class _Flags(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         return get_flags(name)[name]
@@ -113,5 +103,4 @@ __all__ = [
     "Tensor", "VarBase", "VarDesc", "default_generator", "eager", "get_cuda_device_count", "globals",
     "is_bfloat16_supported", "is_compiled_with_cinn", "is_compiled_with_cuda", "is_compiled_with_custom_device",
     "is_compiled_with_ipu", "is_compiled_with_rocm", "is_compiled_with_xpu", "is_float16_supported",
-    "set_prim_eager_enabled",
 ]  # fmt: skip
