@@ -39,7 +39,7 @@ NOT_THERE = {
     "a test that an `assert` or a branch makes, a call, an end: not what a loop carries, and no function of floats":
         "assert carried, assert early, call carried, call second, unreachable carried, "
         "unreachable early, unreachable loop",
-    "a file is handed no objects, and gives none": "Point loaded, attribute loaded, hasattr loaded, manager loaded",
+    "a file is handed no objects": "Point loaded, attribute loaded, hasattr loaded, manager loaded",
     "a number outside is what it was when saved, of which saving warns": "global loaded",
 }  # fmt: skip
 """Why an op, or a statement, is not at a position, or in a way."""

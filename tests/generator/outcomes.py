@@ -20,6 +20,7 @@ import numpy as np
 import dy2st as paddle
 from dy2st.errors import AutodiffError
 from dy2st.jit.dispatch.fallback_warning import FallbackWarning
+from dy2st.jit.serialization.output_schema import SavedObject
 from tests.generator.statements import is_alone
 from tests.generator.world import Box, Point, T, namespace
 
@@ -73,7 +74,7 @@ def shown(x: Any, around: tuple[int, ...] = ()) -> Any:
         return (type(x).__name__, [(k, shown(v, around)) for k, v in x.items()])
     if isinstance(x, (list, tuple)):
         return (type(x).__name__, [shown(i, around) for i in x])
-    if isinstance(x, Point):  # one may be in itself
+    if isinstance(x, (Point, SavedObject)):  # one may be in itself; a file gives what a Point has
         return ("Point", id(x) in around or shown(dict(sorted(vars(x).items())), (*around, id(x))))
     return (type(x).__name__, x)
 
@@ -83,7 +84,7 @@ def floats(x: Any, met: set[int] | None = None) -> list[Any]:
     met = set() if met is None else met
     if isinstance(x, paddle.Tensor):
         return [x] if x.dtype.name in ("float32", "float64") and not x.stop_gradient else []
-    if isinstance(x, Point) and id(x) not in met:
+    if isinstance(x, (Point, SavedObject)) and id(x) not in met:
         met.add(id(x))
         x = vars(x)
     items = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()

@@ -1,4 +1,4 @@
-"""`RNN`, `GRU` and `LSTM`, turn by turn."""
+"""`RNN`, `GRU` and `LSTM`, one step after another."""
 
 from __future__ import annotations
 
