@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.ir.types import TensorType, Type
+from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.ops.core.scatter_add_arrays import outside_message
 from dy2st.shapes import Dim, Extent, Shape
 
@@ -183,6 +183,11 @@ def _clipped(extent: Extent, bound: Extent) -> Unknown:
     if isinstance(bound, int) and bound < 0:
         bound = extent + bound
     return bound if at_least(bound, 0) and at_least(extent - bound, 0) else None
+
+
+def extent_of(number: ScalarType) -> Extent | None:
+    """Return the extent that a number is; of one that may be negative nothing is known."""
+    return number.extent if number.extent is not None and at_least(number.extent, 0) else None
 
 
 def at_least(extent: Extent, least: int) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from dy2st.dtypes import DType, float32, int64
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.core.base import Op, Sample
-from dy2st.ops.core.index_spec import at_least
+from dy2st.ops.core.index_spec import at_least, extent_of
 from dy2st.shapes import Extent
 
 _TOO_MANY = 2**60
@@ -57,7 +57,7 @@ class Linspace(Op):
     fresh = True
 
     def infer(self, start: ScalarType, stop: ScalarType, num: ScalarType, *, dtype: DType) -> TensorType:
-        return TensorType(dtype, (num.extent,))  # type: ignore[arg-type]
+        return TensorType(dtype, (extent_of(num),))  # type: ignore[arg-type]
 
     def eval(self, xp: Any, start: Any, stop: Any, num: int, *, dtype: DType) -> Any:
         if num < 0:
@@ -79,7 +79,7 @@ class Eye(Op):
     fresh = True
 
     def infer(self, rows: ScalarType, columns: ScalarType, *, dtype: DType) -> TensorType:
-        return TensorType(dtype, (rows.extent, columns.extent))  # type: ignore[arg-type]
+        return TensorType(dtype, (extent_of(rows), extent_of(columns)))  # type: ignore[arg-type]
 
     def eval(self, xp: Any, rows: int, columns: int, *, dtype: DType) -> Any:
         return xp.eye(rows, columns, dtype=dtype.numpy)
@@ -94,6 +94,7 @@ def _fitting(count: int) -> int:
     if count >= _TOO_MANY:
         raise MemoryError(f"{count} numbers do not fit into memory")
     return count
+
 
 
 def _count(start: Extent | None, stop: Extent | None, step: Extent | None) -> Extent | None:

@@ -23,6 +23,7 @@ import numpy as np
 from dy2st.dtypes import DType, float32, float64, int64, of_array
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.core.base import Op, Sample, fill, fill_extents
+from dy2st.ops.core.index_spec import extent_of
 from dy2st.ops.shape.philox import words, words64
 
 Template = tuple[int | None, ...]
@@ -177,7 +178,7 @@ class RandomPermutation(Op):
     fresh = True
 
     def infer(self, seed: ScalarType, draw: ScalarType, n: ScalarType, *, dtype: DType) -> TensorType:
-        return TensorType(dtype, (n.extent,))  # type: ignore[arg-type]
+        return TensorType(dtype, (extent_of(n),))  # type: ignore[arg-type]
 
     def eval(self, xp: Any, seed: int, draw: int, n: int, *, dtype: DType) -> Any:
         if n < 0:

@@ -10,7 +10,7 @@ def _without(reason: str, *names: str) -> None:
         REASONS[name] = reason
 
 
-_without("a model prints and warns of nothing", "print", "warn")
+_without("a model prints, logs and warns of nothing", "log_record", "print", "warn")
 _without("a model raises no errors of its own", "assert", "raise", "try")
 _without("it calls Python", "host_call", "host_tangent")
 _without("ONNX's operators take no complex numbers", "complex", "conj", "fft", "imag", "real", "eig")
