@@ -96,7 +96,6 @@ def _fitting(count: int) -> int:
     return count
 
 
-
 def _count(start: Extent | None, stop: Extent | None, step: Extent | None) -> Extent | None:
     """Return how many numbers a range of ints has, None where that cannot be said."""
     if start is None or stop is None or not isinstance(step, int) or step == 0:

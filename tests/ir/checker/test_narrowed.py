@@ -23,6 +23,8 @@ def claims(program: Program) -> list[str]:
         given = [v.type for v in operation.operands]
         if operation.op.name == "broadcast_extent" and "int(0)" in map(str, given):
             continue  # 0 and 3 have no common extent, which the run says
+        if operation.op.name == "variant_or_zeros":
+            continue  # a derivative of another shape is the error of the run, as below
         inferred = operation.op.infer_operation(given, operation.attributes, operation.blocks)
         for value, t in zip(operation.results, inferred if isinstance(inferred, tuple) else (inferred,), strict=True):
             pairs = zip(extents_of(value.type), extents_of(t), strict=True)
