@@ -2,11 +2,12 @@
 
 A `cond` gives a value, not the tensor that had it in the branch that ran. Each tensor that a result may be gets a
 number, and the `cond` gives that number as a result more; the call then takes the input or the result that has it. A
-loop carries such a number; each iteration gives what it makes another one.
+loop carries such a number; each iteration gives what it makes another one, where two results may be that tensor.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,6 +63,8 @@ class PossibleTensors:
         """The bodies of loops that run once, with these, and the blocks in them."""
         self._loops: dict[int, Operation] = {}
         """The loops that make the tensors of some numbers, one in each iteration."""
+        self._shared = frozenset[int]()
+        """The numbers of such tensors that several results may be: only these are told from one another."""
         self._counters: dict[Operation, Value] = {}
         self._told: dict[Value, Value] = {}
         self._next = inputs
@@ -140,6 +143,14 @@ class PossibleTensors:
             elif made.op.is_loop:
                 self._repeated[inner] = made
 
+    def share(self, results: Sequence[Value]) -> None:
+        """Note which tensors of iterations several of all results that are to be told may be.
+
+        No result that is looked for is another one: a loop carries no number for each of them.
+        """
+        times = Counter(n for value in results for n in self.of(value))
+        self._shared = frozenset(n for n in self._loops if times[n] > 1)
+
     def told(self, value: Value) -> Value:
         """Return the value that tells which of its possible tensors a value is; it is made where there is none."""
         if value not in self._told:
@@ -147,8 +158,9 @@ class PossibleTensors:
         return self._told[value]
 
     def _tell(self, value: Value) -> Value:
-        made, possible = value.operation, self.of(value)
-        if len(possible) < 2 and not possible <= self._loops.keys():
+        made, own = value.operation, self._loops.keys() - self._shared
+        possible = frozenset(NO_OTHER if n in own else n for n in self.of(value))
+        if len(possible) < 2 and not possible <= self._shared:
             return _first(value.block, "scalar_constant", value=next(iter(possible)))
         if made is None:
             return self._tell_argument(value)

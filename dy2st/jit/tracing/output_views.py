@@ -150,6 +150,7 @@ class _Found:
                 places |= dict.fromkeys(tensors.of(value) - {NO_OTHER}, self.first + self.numbers[value][0])
         told: list[tuple[Value, int, int]] = []
         decided = [*filter(is_decided, [*left, *(v for v in self.numbers if isinstance(v.type, VariantType))])]
+        tensors.share(decided)
         for value in decided:
             possible, (result, *more) = tensors.of(value) - {NO_OTHER}, self.numbers[value]
             sources = {n: places[n] for n in sorted(possible) if n in places}

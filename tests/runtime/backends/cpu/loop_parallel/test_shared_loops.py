@@ -168,10 +168,11 @@ def test_nothing_beside_the_inputs_is_touched(at_start, rng):
 def test_no_turn_and_no_width(rng):
     native = native_of(lstm, inputs(rng, 3))
     given = inputs(rng, 40, turns=0)
-    h, c, t = same_for_any_threads(native, given)
+    h, c, t, *told = same_for_any_threads(native, given)
     np.testing.assert_array_equal(h, given[1])
     np.testing.assert_array_equal(c, given[2])
     assert t == 0
+    assert told == [1, 2]  # h and c are these inputs
 
 
 def test_what_stays_beside_is_held_where_turns_copy_rows_of_it():
@@ -286,7 +287,9 @@ def test_what_nests_cannot_copy_is_not_shared(rng):
     given = [(rng.normal(size=(64, 30)) * 1j).astype("complex64") for _ in range(2)]
     native = native_of(swaps, [*given, np.array(3)])
     assert not is_shared(native)
-    for found, wanted in zip(native.run([*given, np.array(3)]), given[::-1], strict=True):
+    g, h, *told = native.run([*given, np.array(3)])
+    assert told == [1, 0]  # which inputs these are
+    for found, wanted in zip((g, h), given[::-1], strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.jit.tracing.output_choices import NO_OTHER
 from dy2st.passes.loops.licm import HoistInvariants
 from dy2st.passes.simplify.constant_fold import FoldConstants
 from dy2st.passes.specialize_shapes import narrowed
@@ -68,6 +69,20 @@ def test_python_numbers(n):
     compare(NativePlan(program).run(inputs), compile_plan(program).run(inputs))
 
 
+@pytest.mark.parametrize("n", [-1, 0, 1, 2**40])
+def test_what_all_turns_leave_as_one_int(n):
+    def settles(n):
+        k, m, large = 0, 7, 8
+        while k < n:
+            k, m, large = k + 1, -7, 2**62
+        return k, m, large
+
+    program = program_of(settles, np.array(5))
+    (loop,) = loops(program)
+    assert [*induction_loop(loop).settled.values()] == [-7, 2**62]
+    compare(NativePlan(program).run([np.array(n)]), [n, -7, 2**62] if n > 0 else [0, 7, 8])
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_floats_that_are_no_whole_numbers(dtype):
     program = program_of(up_by_one, *np.zeros((2,), dtype))
@@ -85,12 +100,12 @@ def test_floats_that_are_no_whole_numbers(dtype):
 def test_the_largest_numbers(dtype, end):
     program = program_of(up_by_one, *np.zeros((2,), dtype))
     inputs = [np.array(end - 4, dtype), np.array(end, dtype)]
-    compare(NativePlan(program).run(inputs), [np.array(end, dtype)])
+    compare(NativePlan(program).run(inputs), [np.array(end, dtype), NO_OTHER])
 
 
 def test_a_million_turns_take_no_time():
     native = NativePlan(program_of(up_by_one, np.array(0), np.array(5)))
-    compare(native.run([np.array(0), np.array(2**40)]), [np.array(2**40)])
+    compare(native.run([np.array(0), np.array(2**40)]), [np.array(2**40), NO_OTHER])
 
 
 def other_work(i, n):
@@ -103,6 +118,19 @@ def other_order(i, n):
     while i <= n:
         i = i + 1
     return i
+
+
+def settled_driver(i, n):
+    while i < n:
+        i = 20
+    return i
+
+
+def settled_float(i, n):
+    a = 1.5
+    while i < n:
+        i, a = i + 1, 2.5
+    return i, a
 
 
 def moving_limit(i, n):
@@ -129,7 +157,7 @@ def test_small_tensors_beside_a_counter(size):
     compare(NativePlan(narrow).run([x, n]), compile_plan(program).run([x, n]))
 
 
-@pytest.mark.parametrize("f", [other_work, other_order, moving_limit])
+@pytest.mark.parametrize("f", [other_work, other_order, settled_driver, settled_float, moving_limit])
 def test_other_loops_are_run(f):
     program = program_of(f, np.array(0), np.array(9))
     assert not any(induction_loop(loop) for loop in loops(program))
@@ -145,7 +173,7 @@ def test_a_halted_step_is_run():
 
     program = program_of(f, *np.zeros((2,), "float32"))
     inputs = [np.array(0, "float32"), np.array(3, "float32")]
-    compare(NativePlan(program).run(inputs), [np.array(3, "float32")])
+    compare(NativePlan(program).run(inputs), [np.array(3, "float32"), NO_OTHER])
     assert paddle.jit.to_static(f)(paddle.to_tensor(0.0), paddle.to_tensor(1.2)) == 1.5
 
 
@@ -233,5 +261,6 @@ def test_adding_zero_turns_the_sign_of_zero():
     program = program_of(f, np.array(0.0, "float32"), np.array(3))
     for zero in (0.0, -0.0):
         inputs = [np.array(zero, "float32"), np.array(3)]
-        (made,) = NativePlan(program).run(inputs)
+        made, told = NativePlan(program).run(inputs)
+        assert told == NO_OTHER
         assert np.signbit(made) == np.signbit(compile_plan(program).run(inputs)[0])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.jit.tracing.output_choices import NO_OTHER
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.runtime.backends.cpu.native import TARGETS, runnable, thread_counts
@@ -126,7 +127,9 @@ def test_in_a_loop_a_program_stays_native(rng):
     a, x = np.eye(4) * 2 + 0.1 * rng.normal(size=(4, 4)), rng.normal(size=(4, 1))
     native, plan = plans(newton, a, x)
     assert native.is_worth_it
-    close(native.run([a, x]), plan.run([a, x]), 1e-8)
+    (*found, told), (*wanted, told_by_plan) = native.run([a, x]), plan.run([a, x])
+    close(found, wanted, 1e-8)
+    assert told == told_by_plan == NO_OTHER
 
 
 def test_every_cpu(rng, monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 
 import dy2st as paddle
 import dy2st.nn.functional as F
+from dy2st.jit.tracing.output_choices import NO_OTHER
 from dy2st.runtime.backends.cpu.native_executable import NativePlan
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.in_threads import in_threads
@@ -110,7 +111,8 @@ def test_a_tensor_that_is_written_in_place(rng):
     native = NativePlan(static.concrete_program.main_program)
     x, n = rng.normal(size=(400, 300)).astype("float32"), np.array(20)
     paddle.set_num_threads(1)
-    (alone,) = native.run([x, n])
+    alone, told = native.run([x, n])
+    assert told == NO_OTHER
     paddle.set_num_threads(3)
     np.testing.assert_array_equal(native.run([x, n])[0], alone)
 

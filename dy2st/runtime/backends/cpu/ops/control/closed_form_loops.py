@@ -2,12 +2,14 @@
 
     while i < n: i = i + 2; j = j - 1          ceil((n - i) / 2) turns, or one where the loop begins with i >= n
 
+What each iteration leaves as one constant (which tensor it is, as an int) is that after the last one.
 Floats count so as long as they are whole numbers without rounding. Where numbers are too large, the loop is run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,11 +36,13 @@ _INTS = ("i32", "i64")
 
 @record
 class InductionLoop:
-    """A loop that counts: by how much each iteration changes what is carried, and until what number which counter
-    runs.
+    """A loop that counts: by how much each iteration changes what is carried, or what it always leaves there, and until
+    what number which counter runs.
     """
 
     steps: list[int]
+    settled: dict[int, int]
+    """What iterations leave as the same int, by place; its step is 0."""
     driver: int
     limit: Value
     upwards: bool
@@ -51,10 +55,12 @@ def induction_loop(loop: Operation) -> InductionLoop | None:
     order = predicate.operation
     if order is None or order.op.name not in _ORDERS or not all(_counts(v.type) for v in loop.results):
         return None
-    steps = [_step(a, v, loop) for a, v in zip(body.arguments, following, strict=False)]
+    constants = [_settled(a, v, loop) for a, v in zip(body.arguments, following, strict=False)]
+    settled = {i: n for i, n in enumerate(constants) if n is not None}
+    steps = [0 if i in settled else _step(body.arguments[i], v, loop) for i, v in enumerate(following)]
     known = [s for s in steps if s is not None]
     sides = [_unchanged(v) for v in order.operands]
-    driver = next((i for i, v in enumerate(following) if v in sides), None)
+    driver = next((i for i, v in enumerate(following) if v in sides and i not in settled), None)
     if driver is None or len(known) != len(steps):
         return None
     limit = sides[1 - sides.index(following[driver])]
@@ -65,7 +71,7 @@ def induction_loop(loop: Operation) -> InductionLoop | None:
     if others or not fits or known[driver] * (1 if upwards else -1) <= 0:
         return None
     outside = loop.operands[1 + body.arguments.index(limit)]
-    return InductionLoop(known, driver, outside, upwards)
+    return InductionLoop(known, settled, driver, outside, upwards)
 
 
 def _counts(t: Type) -> bool:
@@ -96,10 +102,25 @@ def _step(argument: Value, following: Value, loop: Operation) -> int | None:
     return step * _ADDING[made.op.name]
 
 
+def _settled(argument: Value, following: Value, loop: Operation) -> int | None:
+    """Return the int that each iteration leaves in the place of a carried value; None where that is no constant int."""
+    kind = kinds(following.type)
+    number = _constant(following, loop) if kind == kinds(argument.type) and kind[0] in _INTS else None
+    return None if number is None else int(number)
+
+
 def _literal(value: Value, loop: Operation) -> int | None:
     """Return the whole number that a value is in every iteration; None where iterations may change it, or only a run
     tells it.
     """
+    number = _constant(value, loop)
+    if number is None or not float(number).is_integer() or abs(number) > _LONGEST_STEP:
+        return None
+    return int(number)
+
+
+def _constant(value: Value, loop: Operation) -> Any:
+    """Return the one number that a value is in every iteration; None where there is none."""
     if value.operation is None:
         number = loop.blocks[0].arguments.index(value)
         if number < loop.attributes["carried"]:  # what it begins with is not what it is in the next iteration
@@ -109,10 +130,7 @@ def _literal(value: Value, loop: Operation) -> int | None:
     if made is None or not made.op.is_constant:
         return None
     constant = np.asarray(made.attributes["value"])
-    if constant.size != 1:
-        return None
-    number = float(constant.item())
-    return int(number) if number.is_integer() and abs(number) <= _LONGEST_STEP else None
+    return constant.item() if constant.size == 1 else None
 
 
 def write_closed_form(
@@ -139,7 +157,7 @@ def write_closed_form(
         begin, whole = _whole(w, kind, start)
         register, fits = _as_kind(f, kind, plus(f, begin, times(f, iterations, step)))
         fine = all_of(f, fine, whole, fits) if step else fine
-        made.append(register if step else start)
+        made.append(str(found.settled.get(len(made), register if step else start)))
     leapt, run = f.label("leapt"), f.label("run")
     f.branch(fine, leapt, run)
     f.start(leapt)
