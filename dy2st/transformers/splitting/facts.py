@@ -16,6 +16,8 @@ _WORK = frozenset(("Call", "BinOp", "UnaryOp", "Compare", "AugAssign", "Subscrip
 _LOOPS = frozenset(("For", "While"))
 _SEES_FRAME = frozenset(("locals", "vars", "dir", "eval", "exec"))
 """Built-ins that see all variables of the function that calls them."""
+_SEES_ENDS = frozenset(("weakref", "WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "gc"))
+"""What sees that an object ends with the last part that wants it, not with the function."""
 
 
 class Wanted(Liveness):
@@ -66,8 +68,10 @@ def can_be_cut(root: Any) -> bool:
         kind = type(node).__name__
         if kind in ("Yield", "YieldFrom", "Await", "AsyncFor", "AsyncWith", "NamedExpr"):
             return False
-        if kind == "Name" and node.id in _SEES_FRAME:
+        if kind == "Name" and node.id in _SEES_FRAME | _SEES_ENDS:
             return False
+        if kind == "Attribute" and node.attr == "stop_gradient" and type(node.ctx).__name__ == "Load":
+            return False  # what a part gives needs a gradient where any way through it does
         if tree.is_comprehension(node) and any(generator.is_async for generator in node.generators):
             return False
     return True
