@@ -112,7 +112,9 @@ def laid(operands: list[Any], layout: str) -> list[Any]:
 def as_dtype(sample: Sample, dtype: str) -> Sample:
     """Return a sample with floats of another dtype."""
     wanted, floats = dtype_of(dtype).numpy, np.dtype(np.float64)
-    made = tuple(x.astype(wanted) if getattr(x, "dtype", None) == floats else x for x in sample.operands)
+    made = tuple(
+        x.astype(wanted) if isinstance(x, np.ndarray | np.generic) and x.dtype == floats else x for x in sample.operands
+    )
     return Sample(made, sample.attributes, sample.differentiate)
 
 
