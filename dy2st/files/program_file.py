@@ -16,7 +16,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -27,6 +27,11 @@ SUFFIX = ".dy2st"
 FORMAT = "dy2st"
 VERSION = 1
 _KEYS = ("program", "program_sha256", "metadata")
+
+
+def is_path(thing: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Return whether something may name a file."""
+    return isinstance(thing, (str, os.PathLike))
 
 
 def file_name(path: str | os.PathLike[str]) -> Path:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import Dy2stError
-from dy2st.files import atomic
+from dy2st.files import atomic, program_file
 from dy2st.ir.clone import clone_program
 from dy2st.ir.location import Location
 from dy2st.ir.program import Program
@@ -99,7 +99,7 @@ def export(
 
 
 def _saved(layer: Any, input_spec: Sequence[Any] | None) -> SavedLayer:
-    loaded = load(layer) if isinstance(layer, (str, os.PathLike)) else layer
+    loaded = load(layer) if program_file.is_path(layer) else layer
     if isinstance(loaded, TranslatedLayer):
         return now(loaded)
     return saved_layer(loaded, input_spec, reserved)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,7 +33,7 @@ def panels_and_title(thing: Any, input_spec: Sequence[Any] | None, details: bool
         return _traced(_concrete(thing, input_spec), details, thing._instance), str(
             getattr(thing, "__name__", "function")
         )
-    if isinstance(thing, (str, os.PathLike)):
+    if program_file.is_path(thing):
         return _loaded(load(thing), details), program_file.found(thing).name
     if callable(thing) and input_spec is not None:
         return panels_and_title(to_static(thing, full_graph=True), input_spec, details)

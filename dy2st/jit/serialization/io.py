@@ -144,8 +144,8 @@ def _check_configs(function: str, given: dict[str, Any], known: Sequence[str]) -
             raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
 
 
-def _target(path: str | os.PathLike[str], purpose: str = "save to") -> Path:
-    if not isinstance(path, (str, os.PathLike)):
+def _target(path: object, purpose: str = "save to") -> Path:
+    if not program_file.is_path(path):
         raise TypeError(f"a file to {purpose} is named by a str or a path, not {type(path).__name__}")
     if not os.path.basename(path):
         raise ValueError(f"{os.fspath(path)!r} names a folder; add the name of the file")

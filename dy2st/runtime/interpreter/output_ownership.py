@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.containers import is_list, is_tuple
+from dy2st.ir.literals import is_array
 from dy2st.ops.core.bundle import Bundle
 
 Kept = dict[int, Any]
@@ -19,7 +21,7 @@ Kept = dict[int, Any]
 
 def read_only(array: Any) -> Any:
     """Return a view that cannot be written through; arrays on a device have no such flag and stay as they are."""
-    if not isinstance(array, np.ndarray):
+    if not is_array(array):
         return array
     view = array.view()
     view.flags.writeable = False
@@ -34,11 +36,11 @@ def keeps_memory(constants: Iterable[Any]) -> Kept:
 
 def released(value: Any, kept: Kept | None = None) -> Any:
     """Return a result as the caller may have it."""
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return value if value.flags.writeable else value.copy()
-    if isinstance(value, list):
+    if is_list(value):
         return _each(value, kept)
-    if isinstance(value, tuple):
+    if is_tuple(value):
         return tuple(released(item, kept) for item in value)
     if isinstance(value, Bundle):
         return Bundle([released(item, kept) for item in value.items])
@@ -53,5 +55,5 @@ def _each(items: list[Any], kept: Kept | None) -> list[Any]:
     return items if all(map(_same, free, items)) else free
 
 
-def _same(a: Any, b: Any) -> bool:
-    return a is b or (isinstance(a, tuple) and isinstance(b, tuple) and all(map(_same, a, b)))
+def _same(a: object, b: object) -> bool:
+    return a is b or (is_tuple(a) and is_tuple(b) and all(map(_same, a, b)))

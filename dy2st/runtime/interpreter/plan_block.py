@@ -146,7 +146,7 @@ def for_step(
     steps, rest = body.steps, body.rest
 
     def step(r: Registers) -> None:
-        frame = [0, *read(r), *rest]
+        frame: Registers = [0, *read(r), *rest]
         for i in copied:
             frame[i + 1] = frame[i + 1].copy()
         iterations, inner = range(r[count]), None

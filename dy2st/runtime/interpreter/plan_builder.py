@@ -285,9 +285,13 @@ class _BlockCompiler:
         self.owned.add(v for v, own in zip(operation.results, owned, strict=True) if own)
 
 
-def _copying(f: Any) -> Any:
+def _copying(f: Callable[..., Any]) -> Callable[..., Any]:
     """Return `f` with a copy of its result, which may be a view."""
-    return lambda *operands: f(*operands).copy()
+
+    def copy(*operands: Any) -> Any:
+        return f(*operands).copy()
+
+    return copy
 
 
 def _may_be_large(t: Type) -> bool:
@@ -297,9 +301,13 @@ def _may_be_large(t: Type) -> bool:
     return isinstance(t, (ListType, TensorType))
 
 
-def _unwrapping(f: Any) -> Any:
+def _unwrapping(f: Callable[..., Any]) -> Callable[..., Any]:
     """Return `f` for an op whose one result may come in a tuple."""
-    return lambda *operands: single(f(*operands))
+
+    def first(*operands: Any) -> Any:
+        return single(f(*operands))
+
+    return first
 
 
 def _may_wrap(operation: Operation) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.containers import is_tuple
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.control.try_ import handed_over
@@ -105,7 +106,7 @@ def call(program: Program, name: str, operands: list[Any], xp: Any) -> list[Any]
 
 def single(result: Any) -> Any:
     """Return the one result of an op that gives a tuple because it may have several; a variant is a pair."""
-    return result[0] if isinstance(result, tuple) and len(result) == 1 else result
+    return result[0] if is_tuple(result) and len(result) == 1 else result
 
 
 def _array(result: Any, value: Value, xp: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.ir.literals import is_array
 from dy2st.ir.program import Operation, Program, Value
 from dy2st.ir.types import ScalarType
 from dy2st.shapes import Dim, Extent, substituted
@@ -43,7 +44,7 @@ class KnownNumbers:
         self._extents: dict[Dim, tuple[int | None, int]] = {}
         """What extents are known to be, and how many symbols were known when that was looked for."""
         pairs = zip(program.block.arguments, inputs, strict=True)
-        self._known = {v: x.item() if isinstance(x, np.ndarray) else x for v, x in pairs if _is_number(x)}
+        self._known: dict[Value, float] = {v: x.item() if is_array(x) else x for v, x in pairs if _is_number(x)}
 
     def of(self, value: Value, depth: int = 0) -> float | None:
         """Return what a value is known to be, or None."""
@@ -60,7 +61,7 @@ class KnownNumbers:
             a, b = (self.of(operand, depth + 1) for operand in made.operands)
             return None if a is None or b is None else _ARITHMETIC[made.op.name](a, b)
         given = made.attributes["value"] if made.op.is_constant else None
-        if isinstance(given, np.ndarray):
+        if is_array(given):
             return given.item() if _is_number(given) else None
         return given
 
@@ -126,7 +127,7 @@ class KnownNumbers:
 
 
 def _is_number(x: Any) -> bool:
-    if isinstance(x, np.ndarray):
+    if is_array(x):
         return x.size == 1 and x.dtype.kind in "biufV"
     return isinstance(x, (int, float)) and abs(x) < _FAR
 
