@@ -96,7 +96,7 @@ def native(make: Make) -> Callable[[], Job]:
         static, args, _ = make()
         with paddle.no_grad():
             run = settled(static, *args).native.latest.call
-        arrays = [x._payload for x in args]
+        arrays = [x.payload for x in args]
         return timed(lambda: run(*arrays))
 
     return prepare
@@ -170,7 +170,7 @@ def plan(make: Make) -> Callable[[], Job]:
             static(*args, **keywords)
         program = getattr(static, "forward", static).concrete_program
         leaves = [x for group in args for x in (group if isinstance(group, list) else [group])]
-        raw = [x._payload for x in [*leaves, *program.parameters] if isinstance(x, paddle.Tensor)]
+        raw = [x.payload for x in [*leaves, *program.parameters] if isinstance(x, paddle.Tensor)]
         return timed(lambda: program.compiled.run(raw, np))
 
     return prepare

@@ -182,7 +182,7 @@ class _NativeDivision:
         if current().trace is not None:
             return None
         parameters = [p for p in optimizer._parameter_list if p._grad is not None]
-        arrays = [p._grad._payload for p in parameters]  # type: ignore[union-attr]
+        arrays = [p._grad.payload for p in parameters]  # type: ignore[union-attr]
         kinds = [(x.dtype, x.shape) for x in arrays]
         known, self._kinds[id(optimizer)] = self._kinds.get(id(optimizer)), kinds
         if known != kinds or not all(map(is_plain, arrays)):
@@ -212,17 +212,17 @@ def _division(parameters: list[Tensor]) -> Updates | None:
             finite = mine if finite is None else finite & mine
         return [] if finite is None else [finite]
 
-    return recorded(("divide", *((g.dtype, tuple(g._payload.shape)) for g in grads)), write)
+    return recorded(("divide", *((g.dtype, tuple(g.payload.shape)) for g in grads)), write)
 
 
 def _run(program: Updates, parameters: list[Tensor], scale: float) -> bool:
     """Run such a Program; gradients that somebody holds get new memory."""
     own = all(inplace.own_gradient(p) is not None for p in parameters)
     kind = DonatedInputs if own else list
-    made = program.run(kind([scale, *[p._grad._payload for p in parameters]]))  # type: ignore[union-attr]
+    made = program.run(kind([scale, *[p._grad.payload for p in parameters]]))  # type: ignore[union-attr]
     assert made is not None  # the gradients are those of the Program
     for p, new in zip(parameters, made[1:], strict=True):
-        if p._grad._payload is not new:  # type: ignore[union-attr]
+        if p._grad.payload is not new:  # type: ignore[union-attr]
             p.grad = Tensor(new)
     return bool(made[0])
 

@@ -75,9 +75,9 @@ class _Result:
     def tensor(self, node: Node | None) -> Tensor:
         """Return the result as it stands on the tape, of which the layer is the node."""
         assert node is not None
-        made = Tensor(node.results[self.index] if self._kept is None else self._kept.tensor()._payload)
+        made = Tensor(node.results[self.index] if self._kept is None else self._kept.tensor().payload)
         if current().grad:
-            made._node, made._index, made.stop_gradient = node, self.index, False
+            made.tape_node, made.tape_index, made.stop_gradient = node, self.index, False
         return made
 
 
@@ -87,14 +87,14 @@ class _Kept:
     def __init__(self, hooks: saved_tensors_hooks, t: Tensor):
         self.source = id(t)
         self._packed = hooks.packed(t.array())
-        self._node, self._index, self._constant = t._node, t._index, t.stop_gradient
-        self._leaf = t if t._node is None and not t.stop_gradient else None
+        self._node, self._index, self._constant = t.tape_node, t.tape_index, t.stop_gradient
+        self._leaf = t if t.tape_node is None and not t.stop_gradient else None
 
     def tensor(self) -> Tensor:
         if self._leaf is not None and current().grad:
             return self._leaf
         made = Tensor(self._packed.unpacked())
-        made._node, made._index, made.stop_gradient = self._node, self._index, self._constant
+        made.tape_node, made.tape_index, made.stop_gradient = self._node, self._index, self._constant
         return made
 
 
@@ -148,15 +148,15 @@ class PyLayer:
             return out
         outs = [out] if isinstance(out, Tensor) else list(out)
         tensors = [t for t in outs if isinstance(t, Tensor)]
-        made = {i: Tensor(t._payload) for i, t in enumerate(tensors)}
+        made = {i: Tensor(t.payload) for i, t in enumerate(tensors)}
         edges, versions = edges_of(inputs)
-        node = Node(cls.__name__, edges, [t._payload for t in tensors], _Derivatives(cls, ctx, inputs))
+        node = Node(cls.__name__, edges, [t.payload for t in tensors], _Derivatives(cls, ctx, inputs))
         ctx._own(tensors)
         node.versions, node.operands = versions, tuple(inputs)
         for i, t in enumerate(tensors):
             if t.dtype.is_differentiable and id(t) not in ctx._constant:
                 new = made[i]
-                new._node, new._index, new.stop_gradient = node, i, False
+                new.tape_node, new.tape_index, new.stop_gradient = node, i, False
         new = iter(made.values())  # one of each place: what is returned twice has a gradient of each
         found = [next(new) if isinstance(t, Tensor) else t for t in outs]
         return found[0] if isinstance(out, Tensor) else type(out)(found)
@@ -177,7 +177,7 @@ class _Derivatives:
             else:
                 given.append(ct if ct is None or isinstance(ct, Tensor) else Tensor(ct))
         found = self._checked(self._called(node, self.layer.backward, given), self.inputs, "backward", "gradient")
-        return [g if g is None or graph else g._payload for g in found]
+        return [g if g is None or graph else g.payload for g in found]
 
     def push(self, node: Node, tangents: dict[int, Tensor]) -> dict[int, Tensor]:
         """Return the tangents of the results, from those of the tensors that forward took.

@@ -128,4 +128,4 @@ def _itself(packed: Tensor) -> Tensor:
 
 
 def _version(t: Tensor) -> int:
-    return 0 if t._version is None else t._version.number
+    return 0 if t.storage_version is None else t.storage_version.number

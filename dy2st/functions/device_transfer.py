@@ -59,7 +59,7 @@ def _moved(x: Tensor, place: places.Place) -> Tensor:
         return x
     here, start = x.place, assigning.clone(x)
     made = assigning.clone(start)
-    made._payload = places.move(x.array(), place)
+    made.payload = places.move(x.array(), place)
     if not start.stop_gradient:
         register_hook(start, lambda gradient: _moved(gradient, here))
     return made

@@ -67,7 +67,7 @@ def retain_grads(x: Tensor) -> None:
         return
     if current().trace is not None:
         raise needs_value("retain_grads() of what a Program computes was asked for", "ask for it by paddle.grad")
-    hooks = (x._node.hooks or {}).get(x._index, {})
+    hooks = (x.tape_node.hooks or {}).get(x.tape_index, {})
     if not any(isinstance(hook, _Keep) and hook.tensor() is x for hook in hooks.values()):
         register_hook(x, _Keep(x))
 
@@ -95,14 +95,14 @@ def register_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> HookHan
         )
     if current().trace is not None:
         return current().trace.register_hook(x, hook)
-    if x._node is None:
-        if x._hooks is None:
-            x._hooks = {}
-        hooks = x._hooks
+    if x.tape_node is None:
+        if x.leaf_hooks is None:
+            x.leaf_hooks = {}
+        hooks = x.leaf_hooks
     else:
-        if x._node.hooks is None:
-            x._node.hooks = {}
-        hooks = x._node.hooks.setdefault(x._index, {})
+        if x.tape_node.hooks is None:
+            x.tape_node.hooks = {}
+        hooks = x.tape_node.hooks.setdefault(x.tape_index, {})
     number = next(_hook_numbers)
     hooks[number] = hook
     return HookHandle(hooks, number)
@@ -127,5 +127,5 @@ def detach_(x: Tensor) -> Tensor:
         with replaced(grad=True):  # the history is cut, not kept as under no_grad
             current().trace.write(x, assigning.detach(x))
         return x
-    x._node, x._index, x.stop_gradient = None, 0, True
+    x.tape_node, x.tape_index, x.stop_gradient = None, 0, True
     return x

@@ -80,8 +80,8 @@ def _shape_form(function: Callable[..., Tensor], name: str) -> Callable[..., Ten
 
 def _moved(x: Tensor, name: str) -> Tensor:
     """Return a tensor that stands for what x is, for x to become another one."""
-    twin, trace = Tensor(x._payload, x.stop_gradient), current().trace
-    for slot in ("_node", "_index", "_view", "_seen", "_version"):
+    twin, trace = Tensor(x.payload, x.stop_gradient), current().trace
+    for slot in ("tape_node", "tape_index", "view_of", "seen_base", "storage_version"):
         setattr(twin, slot, getattr(x, slot))
     if trace is not None and not trace.moves(x, twin):
         what = f"{name}_ changes shape or dtype in place, which a Program cannot do"
@@ -99,14 +99,14 @@ def _recast(x: Tensor, new: Tensor, name: str) -> Tensor:
 
 def _extents(x: Tensor) -> list[Any]:
     """Return the extents of a tensor, symbols where only the run tells them."""
-    return list(tensor_type(x._payload).shape) if isinstance(x._payload, Value) else x.shape
+    return list(tensor_type(x.payload).shape) if isinstance(x.payload, Value) else x.shape
 
 
 def _become(x: Tensor, made: Tensor) -> None:
-    for slot in ("_payload", "_node", "_index", "_view", "_seen", "_version", "stop_gradient"):
+    for slot in ("payload", "tape_node", "tape_index", "view_of", "seen_base", "storage_version", "stop_gradient"):
         setattr(x, slot, getattr(made, slot))
-    if x._view is not None and x._version is not None:
-        x._version.note(x)
+    if x.view_of is not None and x.storage_version is not None:
+        x.storage_version.note(x)
 
 
 def refuse(x: Tensor) -> None:

@@ -141,7 +141,7 @@ def new_ones(x: Tensor, size: Any, *, dtype: Any = None) -> Tensor:
 
 def absent(x: Tensor, name: str) -> Any:
     """Raise AttributeError, with a hint, for an attribute that a tensor has not (values may come late)."""
-    if name == "_payload":
+    if name == "payload":
         return payload_of(x)
     if name.startswith("__"):
         raise AttributeError(name)

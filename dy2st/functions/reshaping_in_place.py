@@ -80,7 +80,7 @@ def offset(x: Tensor) -> int:
 
 def grad_fn(x: Tensor) -> Any:
     """What has noted how the tensor was made, or None; also whether it is None is all that can be said of it."""
-    return x._node
+    return x.tape_node
 
 
 def grad_of(x: Tensor) -> Tensor | None:

@@ -185,4 +185,4 @@ def _parts_of(layer: Layer) -> Iterator[_Part]:
 
 
 def _is_array(t: Tensor) -> bool:
-    return t._payload.__class__ is ndarray
+    return t.payload.__class__ is ndarray

@@ -40,7 +40,7 @@ def _move_tensor(tensor: Tensor, place: places.Place | None, dtype: DType | None
         array = places.move(array, place)
     if dtype is not None and dtypes.of_array(array).is_floating:
         array = array.astype(dtype.numpy, copy=False)
-    if array is not tensor._payload:
-        tensor._payload = array
-        if tensor._version is not None:
-            tensor._version = VersionCounter(tensor._version.number + 1, tensor._version.spoiled)
+    if array is not tensor.payload:
+        tensor.payload = array
+        if tensor.storage_version is not None:
+            tensor.storage_version = VersionCounter(tensor.storage_version.number + 1, tensor.storage_version.spoiled)

@@ -74,7 +74,7 @@ class Alike:
         seen = {name: trace.value_so_far(t) for name, t in given.items()}
         names = {b.use(v): name for name, v in seen.items() if v is not None and b.holds(v)}
         own = {v for operation in segment.operations for v in operation.results}
-        results = {name: t._payload for name, t in made.items() if isinstance(t, Tensor) and t._payload in own}
+        results = {name: t.payload for name, t in made.items() if isinstance(t, Tensor) and t.payload in own}
         known = [v for v in seen.values() if v is not None]
         if len(set(known)) < len(known) or len(results) < len(made) or not all(v in names for v in segment.inputs):
             return None
@@ -84,5 +84,5 @@ class Alike:
 
 def _shape(t: Tensor) -> Shape:
     """Return the extents of a tensor without asking the trace for its value."""
-    payload = t._payload
+    payload = t.payload
     return tensor_type(payload).shape if isinstance(payload, Value) else tuple(payload.shape)

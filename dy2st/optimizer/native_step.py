@@ -71,18 +71,18 @@ class _Part:
         """Return what the Program of the updates takes now, but what `norms` give."""
         rates = [np.array(rate * factor) for factor in self.factors]
         bounds = [float(getattr(clip, name)) for name in _bounds(clip)]
-        grads = [pairs[i][1]._payload for i in self.numbers]
-        return DonatedInputs([*rates, *bounds, *grads, *[t._payload for t in self.tensors]])
+        grads = [pairs[i][1].payload for i in self.numbers]
+        return DonatedInputs([*rates, *bounds, *grads, *[t.payload for t in self.tensors]])
 
     def write(self, made: list[Any]) -> None:
         """Give tensors their next values; what stands in the memory of the value before is written already."""
         for t, new in zip(self.parameters, made, strict=False):
-            array = t._payload
+            array = t.payload
             if array is not new:
                 array[...] = new
             bump(t)
         for t, new in zip(self.states, made[len(self.parameters) :], strict=True):
-            t._payload = new
+            t.payload = new
 
 
 @record
@@ -122,7 +122,7 @@ class NativeSteps:
             self._kept[key] = None
             return pairs, clip
         if kept is None or kept.changes != changes.count or not self._says_the_same(kept, pairs):
-            if not all(is_plain(g._payload) for _, g in pairs):
+            if not all(is_plain(g.payload) for _, g in pairs):
                 return pairs, clip
             kept = self._kept[key] = self._renewed(kept, pairs, group)
         if not kept.parts or any(not vars(p).keys().isdisjoint(_SETTINGS) for p in kept.unlike):
@@ -161,10 +161,10 @@ class NativeSteps:
         """Return the sum of the squares of all gradients that are clipped; None where arrays are of other kinds."""
         total: Any = np.zeros(())
         for part in parts:
-            if not all(t._payload.shape == s and t._payload.dtype == d for t, d, s in part.kinds):
+            if not all(t.payload.shape == s and t.payload.dtype == d for t, d, s in part.kinds):
                 return None
             if part.norms is not None:
-                made = part.norms.run(DonatedInputs([total, *[pairs[i][1]._payload for i in part.numbers]]))
+                made = part.norms.run(DonatedInputs([total, *[pairs[i][1].payload for i in part.numbers]]))
                 if made is None:
                     return None
                 (total,) = made
@@ -196,12 +196,12 @@ class NativeSteps:
         found: list[_Decided] = []
         for p, g in pairs:
             decides, decay = optimizer.decides(p, options, group), optimizer.decay_of(p, group)
-            if decides is None or not is_plain(p._payload) or not self._has_usual_states(p, options):
+            if decides is None or not is_plain(p.payload) or not self._has_usual_states(p, options):
                 return None
             if decay is not None:
                 changes.noted.add(decay)
             taken = clip is not None and getattr(p, "need_clip", True)
-            kinds = tuple((t.dtype, tuple(t._payload.shape)) for t in (p, g))
+            kinds = tuple((t.dtype, tuple(t.payload.shape)) for t in (p, g))
             found.append(_Decided(kinds, taken, factor_of(p, group), decides))
         return (type(optimizer), optimizer._multi_precision, type(clip)), found
 
@@ -209,10 +209,10 @@ class NativeSteps:
         """Return whether the states of a parameter are as new ones: those of one that has another dtype now are not."""
         optimizer = self._optimizer
         states, slots = optimizer.state_of(p, options), optimizer.slots(options)
-        master, shape = states.get("fp32_master"), p._payload.shape
-        dtype = (p if master is None else master)._payload.dtype
+        master, shape = states.get("fp32_master"), p.payload.shape
+        dtype = (p if master is None else master).payload.dtype
         for name, t in states.items():
-            slot, x = slots.get(name), t._payload
+            slot, x = slots.get(name), t.payload
             scalar, extent = (False, None) if slot is None else (slot.scalar, slot.extent)
             usual = () if scalar else shape if extent is None else (extent, *shape)
             if not is_plain(x) or x.shape != usual or x.dtype != (np.float64 if scalar else dtype):
@@ -272,7 +272,7 @@ class NativeSteps:
         if made is None or (summed is None and apart and taken):
             return None
         states = [tensors[i] for i in made.written[len(parameters) :]]
-        kinds = [(p, p._payload.dtype, p._payload.shape) for p in parameters]
+        kinds = [(p, p.payload.dtype, p.payload.shape) for p in parameters]
         return _Part(made, summed, numbers, factors, parameters, tensors, states, kinds)
 
 
@@ -297,8 +297,8 @@ def _scaled(p: Tensor, g: Tensor, clip: ClipGradByGlobalNorm, total: Any) -> Ten
 
 def _share_memory(pairs: Pairs) -> bool:
     """Return whether a parameter is a view, or two share memory: the update of one is then seen by that of the next."""
-    return any(p._view is not None for p, _ in pairs) or len(pairs) > len(
-        {id(p if p._version is None else p._version) for p, _ in pairs}
+    return any(p.view_of is not None for p, _ in pairs) or len(pairs) > len(
+        {id(p if p.storage_version is None else p.storage_version) for p, _ in pairs}
     )
 
 

@@ -106,7 +106,7 @@ class Optimizer(Settable):
         if isinstance(value, LRScheduler):
             changes.count += 1
         elif self._own_lr_tensor is not None:
-            self._own_lr_tensor._payload[...] = value
+            self._own_lr_tensor.payload[...] = value
 
     def settings_now(self) -> dict[str, Any]:
         rate = self._learning_rate if isinstance(self._learning_rate, LRScheduler) else None  # a number: `_lr_tensor`
@@ -240,23 +240,23 @@ class Optimizer(Settable):
         """Make the states that there are not yet, so that their memory is there when the first run asks for it."""
         options = {**self._options, **group.get("options", {})}
         new = [p for p in parameters if id(p) not in self._accumulators]
-        arrays = [t._payload for p in new for t in self.state_of(p, options).values()]
+        arrays = [t.payload for p in new for t in self.state_of(p, options).values()]
         prefault.prefault([array for array in arrays if isinstance(array, np.ndarray)])
 
     def update(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         """Update one parameter eagerly by a gradient that is an array."""
         options = {**self._options, **group.get("options", {})}
         state = self.state_of(p, options)
-        arrays = {name: t._payload for name, t in state.items()}
+        arrays = {name: t.payload for name, t in state.items()}
         master = arrays.pop("fp32_master", None)
-        m = ArrayMaths(namespace_of(p._payload))
-        w = p._payload if master is None else master
+        m = ArrayMaths(namespace_of(p.payload))
+        w = p.payload if master is None else master
         g = g if g.dtype == w.dtype else g.astype(w.dtype)
         new, changed = self._ruled(m, p, w, g, self.get_lr(), factor_of(p, group), arrays, options, group)
         if master is not None:
             changed["fp32_master"] = new
         for name, value in changed.items():
-            state[name]._payload = m.xp.asarray(value)
+            state[name].payload = m.xp.asarray(value)
         inplace.write_memory(p, m.xp.asarray(new))
 
     def update_in_trace(

@@ -52,7 +52,7 @@ class UpdateRecorder(Tracer):
 
     def take_as(self, t: Tensor) -> None:
         """Have a tensor from outside as the next argument."""
-        self._values[id(t)] = self.root.argument(TensorType(t.dtype, tuple(t._payload.shape)))
+        self._values[id(t)] = self.root.argument(TensorType(t.dtype, tuple(t.payload.shape)))
         self.log.keep(t)
 
     def take_number(self, name: str) -> Scalar:

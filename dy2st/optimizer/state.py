@@ -86,4 +86,4 @@ def _fill(t: Tensor, value: Any) -> None:
     if array.size != t.size or (t.ndim and list(array.shape) != t.shape):
         raise ValueError(f"the state {t.name} has shape {t.shape}, the value given for it {list(array.shape)}")
     mine = t.array("a state")
-    t._payload = move(array, place_of(mine)).astype(mine.dtype).reshape(mine.shape)
+    t.payload = move(array, place_of(mine)).astype(mine.dtype).reshape(mine.shape)

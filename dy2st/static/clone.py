@@ -56,7 +56,7 @@ def clone_recorder(source: ProgramRecorder, for_test: bool) -> ProgramRecorder:
 def _moved(written: object, mapping: Mapping, recorder: ProgramRecorder) -> object:
     """Return what the log of the copy has for an entry of the original's."""
     if isinstance(written, Variable):
-        return Variable(mapping[written._payload], written.stop_gradient, recorder)
+        return Variable(mapping[written.payload], written.stop_gradient, recorder)
     value = getattr(written, "value", None)
     return type(written)(mapping[value]) if isinstance(value, Value) else written  # type: ignore[call-arg]
 

@@ -40,7 +40,7 @@ def feed_array(recorder: ProgramRecorder, name: str, given: Any) -> Any:
 
     Python numbers and lists take the declared dtype; arrays and tensors must have it.
     """
-    kind = recorder.feeds[name]._payload.type
+    kind = recorder.feeds[name].payload.type
     assert isinstance(kind, TensorType)
     array = _array(given, name, kind)
     found = dtypes.of_array(array)
@@ -101,7 +101,7 @@ def _fetched(recorder: ProgramRecorder, one: Any) -> Value:
     if isinstance(one, Scalar):
         value = recorder.moved.get(one.value, one.value)
     elif isinstance(one, Tensor):
-        if not isinstance(one._payload, Value) and recorder.state_of(one) is None:
+        if not isinstance(one.payload, Value) and recorder.state_of(one) is None:
             raise ValueError(f"fetch_list: {one.name} is an eager tensor that the Program does not use")
         value = recorder.value_in(one)
     else:

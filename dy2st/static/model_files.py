@@ -167,7 +167,7 @@ def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:
 def _variables(given: Any, what: str) -> list[Tensor]:
     found = list(given) if isinstance(given, (list, tuple)) else [given]
     for t in found:
-        if not isinstance(t, Tensor) or not isinstance(t._payload, Value):
+        if not isinstance(t, Tensor) or not isinstance(t.payload, Value):
             raise TypeError(f"{what} takes variables of a hand-built Program, not {type(t).__name__}")
     return found
 
@@ -180,7 +180,7 @@ def _pruned(
     results = [recorder.value_of(t) for t in fetches]
     roles: dict[Value, tuple[str, str]] = {}
     for name, t in recorder.feeds.items():
-        fed: Value = t._payload
+        fed: Value = t.payload
         roles[recorder.moved.get(fed, fed)] = "feed", name
     for name, state in recorder.states.items():
         roles[state.value] = ("parameter" if isinstance(state.tensor, Parameter) else "state"), name

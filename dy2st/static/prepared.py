@@ -49,7 +49,7 @@ class Prepared:
         self.asked_for: tuple[Any, tuple[Any, ...]] = ((), ())
         """The Program's version and the variables that this was last made or found for."""
         self._is_random = self.draws or any(kind == "rng" for kind, _ in self.inputs)
-        self._declared = {name: _declared(recorder.feeds[name]._payload.type) for name in self.needed}
+        self._declared = {name: _declared(recorder.feeds[name].payload.type) for name in self.needed}
 
     def run(self, feed: dict[str, Any], scope: Any, generator: Any, place: Place) -> list[Any]:
         """Check the feeds, read states, run, write back; return the fetched values."""
@@ -99,7 +99,7 @@ class Prepared:
         targets = [*targets, *(self.recorder.holder(name, scope, fresh=True) for name in self.stores)]
         written: list[Any] = []
         for holder, value in zip(targets, values, strict=False):
-            if holder.tensor is not None and value is holder.tensor._payload:
+            if holder.tensor is not None and value is holder.tensor.payload:
                 continue
             value = value.copy() if value.base is not None or any(value is w for w in written) else value
             holder.put(value)
@@ -118,7 +118,7 @@ def _declared(kind: Any) -> tuple[np.dtype[Any], tuple[int | None, ...]]:
 
 def _roles(recorder: ProgramRecorder) -> dict[Value, tuple[str, str]]:
     """Return for each argument of the Program what it is: a feed, a state, a number of the generator."""
-    fed: dict[str, Value] = {name: t._payload for name, t in recorder.feeds.items()}
+    fed: dict[str, Value] = {name: t.payload for name, t in recorder.feeds.items()}
     roles: dict[Value, tuple[str, str]] = {
         recorder.moved.get(value, value): ("feed", name) for name, value in fed.items()
     }

@@ -112,7 +112,7 @@ class ProgramRecorder(Tracer):
         value = super().own_value(t)
         if value is None or not self.moved:
             return value
-        return None if t._view is not None and value is t._payload else self.moved.get(value, value)
+        return None if t.view_of is not None and value is t.payload else self.moved.get(value, value)
 
     def _view_value(self, t: Tensor, base: Value) -> Value:
         value = super()._view_value(t, base)
@@ -136,7 +136,7 @@ class ProgramRecorder(Tracer):
             while name in self.states or name in self.feeds:
                 turn += 1
                 name = f"{t.name}.{turn}"
-            found = self._add_state(name, tuple(t._payload.shape), t.dtype, t, Holder(name, t))
+            found = self._add_state(name, tuple(t.payload.shape), t.dtype, t, Holder(name, t))
         return found.value
 
     def _add_state(self, name: str, shape: Any, dtype: DType, t: Tensor | None, source: Holder | None = None) -> State:
@@ -170,7 +170,7 @@ class ProgramRecorder(Tracer):
         stem = self._symbols.setdefault(name, _stem(name, set(self._symbols.values())))
         extents = tuple(_extent(name, f"{stem}_{axis}", e) for axis, e in enumerate(shape))
         if known is not None:
-            old = known._payload.type
+            old = known.payload.type
             if old != TensorType(dtype, extents):
                 raise ValueError(
                     f"this Program has data {name!r} as {old} already, it cannot also be {TensorType(dtype, extents)}"
@@ -234,7 +234,7 @@ class ProgramRecorder(Tracer):
         for key, written in self.log.overlays[0].items():
             state = self._of_tensor.get(key[1]) if key[0] == "data" else None
             if state is not None:
-                found.append((state, written._payload))
+                found.append((state, written.payload))
         return found
 
     def holder(self, name: str, scope: Any = None, fresh: bool = False) -> Holder:

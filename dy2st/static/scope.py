@@ -29,15 +29,15 @@ class Holder:
         """The array; RuntimeError where there is none yet."""
         if self.tensor is None:
             raise not_initialised(self.name)
-        return self.tensor._payload
+        return self.tensor.payload
 
     def put(self, array: Any) -> None:
         """Take `array` as the new value."""
         tensor = self.tensor
         if tensor is None:
             self.tensor = Tensor(array)
-        elif tensor._version is None:
-            tensor._payload = array
+        elif tensor.storage_version is None:
+            tensor.payload = array
         else:
             inplace.write_memory(tensor, array)
 
@@ -67,7 +67,7 @@ class ScopeTensor:
         array = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
         held = self._holder.tensor
         if held is not None:
-            old = held._payload
+            old = held.payload
             if tuple(array.shape) != tuple(old.shape):
                 raise ValueError(
                     f"the variable {self._holder.name} has shape {list(old.shape)}, "

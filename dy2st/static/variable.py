@@ -33,7 +33,7 @@ class Variable(Tensor):
     def name(self) -> str:
         """The name by which the variable can be fetched."""
         if self._name is None:
-            made = self._payload.operation
+            made = self.payload.operation
             self._name = f"{unique_name.generate(made.name if made is not None else 'variable')}.tmp_0"
             self._recorder.named[self._name] = self
         return self._name
@@ -46,7 +46,7 @@ class Variable(Tensor):
     @property
     def block(self) -> Any:
         """The block in which the variable is defined."""
-        return self._recorder.face_of(self._payload.block)
+        return self._recorder.face_of(self.payload.block)
 
     def numpy(self) -> np.ndarray:
         """Refuse: there are no elements before the Program runs."""
@@ -81,7 +81,7 @@ class StaticParameter(Parameter):
     @property
     def block(self) -> Any:
         """The block in which the parameter is defined."""
-        return self._recorder.face_of(self._payload.block)
+        return self._recorder.face_of(self.payload.block)
 
     def get_value(self, scope: Any = None) -> Tensor:
         """Return the values that the parameter has in a scope; RuntimeError where it has none."""
@@ -114,14 +114,14 @@ def no_value(message: str) -> NeedsPythonValue:
 
 def described(t: Tensor) -> str:
     """Return the text of a variable: name, shape, dtype."""
-    kind = t._payload.type
+    kind = t.payload.type
     assert isinstance(kind, TensorType)
     return f"var {t.name} : {kind.dtype.name}{declared(t)}, stop_gradient={t.stop_gradient}"
 
 
 def declared(t: Tensor) -> list[int]:
     """Return the extents of a variable as ints, -1 where it is known only at run time."""
-    kind = t._payload.type
+    kind = t.payload.type
     return [e if isinstance(e, int) else -1 for e in kind.shape]
 
 

@@ -106,7 +106,7 @@ def test_intermediate_values_are_not_kept():
 
     def f(x):
         middle = paddle.sin(x)
-        kept.append(weakref.ref(middle._payload))
+        kept.append(weakref.ref(middle.payload))
         return paddle.exp(middle)
 
     x = tensor(np.ones(1000))

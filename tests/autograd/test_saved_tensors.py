@@ -135,7 +135,7 @@ def test_what_was_packed_is_not_kept():
     x = tensor(np.ones(1000))
     with saved_tensors_hooks(lambda t: t.numpy().astype("float16"), lambda a: paddle.to_tensor(a.astype("float64"))):
         middle = paddle.sin(x)
-        kept = weakref.ref(middle._payload)
+        kept = weakref.ref(middle.payload)
         y = paddle.exp(middle).sum()
     del middle
     gc.collect()

@@ -33,7 +33,7 @@ def elements(held: Any) -> list[float]:
 
 def test_memory_stays() -> None:
     x = trained()
-    gradient, array = weakref.ref(x.grad), x.grad._payload.ctypes.data
+    gradient, array = weakref.ref(x.grad), x.grad.payload.ctypes.data
     for _ in range(3):
         x.clear_gradient()
         assert x.grad.tolist() == [0.0, 0.0, 0.0]
@@ -42,7 +42,7 @@ def test_memory_stays() -> None:
         (x * 2.0).sum().backward()
         assert x.grad.tolist() == [4.0, 6.0, 8.0]
     assert gradient() is x.grad
-    assert x.grad._payload.ctypes.data == array
+    assert x.grad.payload.ctypes.data == array
 
 
 @pytest.mark.parametrize("what", HOLDERS)
@@ -62,16 +62,16 @@ def test_who_holds_a_gradient_does_not_see_it_change(what: str) -> None:
 def test_a_gradient_that_the_user_has_set_keeps_its_memory_to_itself() -> None:
     x, given = trained(), np.ones(6, np.float32)
     x.grad = paddle.to_tensor([0.0, 0.0, 0.0])
-    x.grad._payload = given[:3]
+    x.grad.payload = given[:3]
     x.clear_gradient()
     assert given.tolist() == [1.0] * 6
-    x.grad._payload = given[3:]
+    x.grad.payload = given[3:]
     (x * x).sum().backward()
     assert given.tolist() == [1.0] * 6
     assert x.grad.tolist() == [3.0, 5.0, 7.0]
     given.flags.writeable = False
     x.grad = paddle.to_tensor([1.0, 1.0, 1.0])
-    x.grad._payload.flags.writeable = False
+    x.grad.payload.flags.writeable = False
     x.clear_gradient()
     assert x.grad.tolist() == [0.0, 0.0, 0.0]
 

@@ -93,7 +93,7 @@ def eager(function, order=1):
 
 
 def kept(t):
-    return [v for v in t._node.results if type(v) is CAPSULE]
+    return [v for v in t.tape_node.results if type(v) is CAPSULE]
 
 
 @pytest.mark.parametrize("function", ALL)
@@ -111,8 +111,8 @@ def test_gradients_are_those_of_eager_mode(function):
 def test_what_is_kept_is_opaque_and_can_be_read(function):
     y = paddle.jit.to_static(function, full_graph=True)(x_of(), w_of())
     assert kept(y)
-    types = y._node.source.pullback.forward.result_types
-    for value in opened(types, y._node.results):
+    types = y.tape_node.source.pullback.forward.result_types
+    for value in opened(types, y.tape_node.results):
         assert type(value) is not CAPSULE
 
 
@@ -195,7 +195,7 @@ def test_many_graphs_live_at_once_and_their_memory_comes_back():
 
 def _plan(y):
     """Return the native code that made a result with what it keeps."""
-    runner = y._node.source.pullback.forward.runner(np)
+    runner = y.tape_node.source.pullback.forward.runner(np)
     return runner.native.latest or runner.native.plans[0]
 
 

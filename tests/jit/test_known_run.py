@@ -338,7 +338,7 @@ def test_a_function_that_goes_while_it_runs_ends_its_run() -> None:
 
 def test_nothing_is_left_of_calls() -> None:
     made, x = static(branched, T([1.0])), T([1.0])
-    array = x._payload
+    array = x.payload
 
     def counts() -> tuple[int, ...]:
         gc.collect()

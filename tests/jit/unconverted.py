@@ -91,7 +91,7 @@ def imported(text: str, path: Path) -> dict[str, Any]:
 def seen(x: Any, around: tuple[int, ...] = ()) -> Any:
     """Return what can be compared of a value; a tensor that has no elements is a string that says so."""
     if isinstance(x, paddle.Tensor):
-        return ("tensor", np.round(x.numpy(), 4).tolist()) if isinstance(x._payload, np.ndarray) else "a dead tensor"
+        return ("tensor", np.round(x.numpy(), 4).tolist()) if isinstance(x.payload, np.ndarray) else "a dead tensor"
     if isinstance(x, (np.ndarray, np.generic)):
         return "array", seen(x.tolist(), around)
     if id(x) in around:

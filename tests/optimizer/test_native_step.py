@@ -142,10 +142,10 @@ def test_many_parameters_are_several_programs(clip: int, monkeypatch: pytest.Mon
                 g = np.asarray(training.random.normal(size=tuple(p.shape)), "float32")
                 p.grad = paddle.to_tensor(g)
                 if i % 50 == 0:
-                    (p.grad if turn else p)._payload = (g if turn else p.numpy()).astype("float64")
+                    (p.grad if turn else p).payload = (g if turn else p.numpy()).astype("float64")
             training.optimizer.step()
         for p in training.parameters:
-            p._payload = p._payload.astype("float32")
+            p.payload = p.payload.astype("float32")
         five(training)
 
     both(monkeypatch, train, "Adam", shapes=((3, 2), (4,)) * 70, grad_clip=CLIPS[clip])
@@ -219,11 +219,11 @@ def test_given_gradients_and_those_of_unknown_parameters(monkeypatch: pytest.Mon
 def test_memory_stays_and_aliases_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DY2ST_BACKEND", "auto")
     training = Training("Adam")
-    arrays = [p._payload for p in training.parameters]
+    arrays = [p.payload for p in training.parameters]
     alias, view, twin = np.asarray(training.parameters[0]), training.parameters[0][1], training.parameters[1].detach()
     versions = [p.inplace_version for p in training.parameters]
     five(training)
-    assert all(p._payload is array for p, array in zip(training.parameters, arrays, strict=True))
+    assert all(p.payload is array for p, array in zip(training.parameters, arrays, strict=True))
     assert [p.inplace_version for p in training.parameters] == [v + 5 for v in versions]
     np.testing.assert_array_equal(alias, training.parameters[0].numpy())
     np.testing.assert_array_equal(view.numpy(), training.parameters[0].numpy()[1])
@@ -248,13 +248,13 @@ def test_arrays_that_are_not_plain_are_numpys(monkeypatch: pytest.MonkeyPatch) -
         five(training)
         p = training.parameters[0]
         p.grad = paddle.to_tensor(np.ones((7, 5), "float32").T)
-        p.grad._payload = np.ones((7, 5), "float32").T
+        p.grad.payload = np.ones((7, 5), "float32").T
         training.optimizer.step()
-        p.grad._payload = np.ones((5, 7), "float64")
+        p.grad.payload = np.ones((5, 7), "float64")
         training.optimizer.step()
-        p.grad._payload = np.float32(0.5) * np.ones((1, 7), "float32")
+        p.grad.payload = np.float32(0.5) * np.ones((1, 7), "float32")
         training.optimizer.step()
-        p._payload = p._payload.astype("float64")
+        p.payload = p.payload.astype("float64")
         training.step()
         training.step()
 
@@ -284,7 +284,7 @@ def test_one_of_many_parameters_has_states_of_another_dtype(monkeypatch: pytest.
         five(training)
         state = training.optimizer.state_dict()
         name = next(name for name in state if name.startswith("p_3_moment1"))
-        state[name]._payload = state[name]._payload.astype("float64")
+        state[name].payload = state[name].payload.astype("float64")
         five(training)
 
     both(monkeypatch, train, shapes=[(k % 5 + 1, 2) for k in range(80)], grad_clip=CLIPS[3])

@@ -208,7 +208,7 @@ def test_code_is_made_of_products_that_were_cut(function: Callable[..., Any]) ->
     with paddle.no_grad():
         static(*arrays(3))
     program = static.concrete_program
-    inputs = [x._payload for x in [*arrays(3), *program.parameters]]
+    inputs = [x.payload for x in [*arrays(3), *program.parameters]]
     plan = ShapeSpecializations(program.compiled.optimised).version(inputs[: len(program.main_program.block.arguments)])
     names = [o.op.name for o in prepared(plan.program).walk()]
     assert "concat" not in names

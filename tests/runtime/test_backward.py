@@ -202,7 +202,7 @@ def test_a_summed_gradient_of_rank_0_is_an_array():
     x = paddle.to_tensor(3.0, stop_gradient=False)
     for _ in range(2):
         (x * x).backward()
-    assert isinstance(x.grad._payload, np.ndarray)
+    assert isinstance(x.grad.payload, np.ndarray)
     x.clear_gradient()
     assert float(x.grad) == 0.0
 

@@ -194,7 +194,7 @@ def test_gradients_share_no_memory():
         y.clear_grad()
         (x * y).sum().backward()
         assert len(programs()) == 1
-        arrays = [x._payload, y._payload, x.grad._payload, y.grad._payload]
+        arrays = [x.payload, y.payload, x.grad.payload, y.grad.payload]
         assert not any(np.may_share_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
 
 

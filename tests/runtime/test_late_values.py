@@ -100,7 +100,7 @@ def test_copies_have_the_same_values(at_once):
 def test_another_payload_stays():
     net, _ = model()
     x = net[0].weight
-    x._payload = np.ones((SIDE, SIDE), "float32")
+    x.payload = np.ones((SIDE, SIDE), "float32")
     view = x[0]
     x.set_value(np.full((SIDE, SIDE), 2.0, "float32"))
     assert view.numpy().tolist() == [2.0] * SIDE
@@ -109,7 +109,7 @@ def test_another_payload_stays():
 def test_threads_get_one_and_the_same(monkeypatch):
     net, _ = model()
     found: list[int] = []
-    in_threads(*[lambda: found.append(id(net[0].weight._payload))] * 6)
+    in_threads(*[lambda: found.append(id(net[0].weight.payload))] * 6)
     assert len(set(found)) == 1
 
 
@@ -133,6 +133,6 @@ def test_an_initializer_of_the_users_draws_at_once():
 
 def test_no_other_tensor_lacks_a_payload():
     x = paddle.ones([2])
-    del x._payload
-    with pytest.raises(AttributeError, match="_payload"):
-        x._payload
+    del x.payload
+    with pytest.raises(AttributeError, match="payload"):
+        x.payload

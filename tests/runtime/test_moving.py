@@ -129,8 +129,8 @@ def test_all_views_go_along_and_those_that_are_gone_are_forgotten() -> None:
     assert (x.tolist(), back.tolist(), last.item()) == ([1.0, 4.0, 5.0], [4.0, 5.0], 5.0)
     back[1] = 6.0
     assert (x.tolist(), last.item(), x.inplace_version) == ([1.0, 4.0, 6.0], 6.0, 3)
-    assert x._version is not None
-    assert len(x._version.views) < 100
+    assert x.storage_version is not None
+    assert len(x.storage_version.views) < 100
 
 
 def test_a_tensor_that_became_a_view_goes_along() -> None:

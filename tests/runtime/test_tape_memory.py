@@ -13,7 +13,7 @@ LARGE = 4096
 def made(function, array):
     """Apply a function to a tensor of the array; give the result and a reference that dies with the array."""
     x = paddle.to_tensor(array, stop_gradient=False) + 1.0
-    kept = weakref.ref(x._payload if x._payload.base is None else x._payload.base)
+    kept = weakref.ref(x.payload if x.payload.base is None else x.payload.base)
     return function(x), kept
 
 

@@ -39,10 +39,10 @@ def write(x: Tensor, new: Tensor) -> Tensor:
     if current().trace is not None:
         return inplace.write(x, new)
     inplace.refuse_values(x, new)
-    if new._payload.shape != x._payload.shape:
+    if new.payload.shape != x.payload.shape:
         try:
-            np.broadcast_shapes(x._payload.shape, new._payload.shape)
-            new = apply(_BROADCAST, new, shape=x._payload.shape)
+            np.broadcast_shapes(x.payload.shape, new.payload.shape)
+            new = apply(_BROADCAST, new, shape=x.payload.shape)
         except ValueError:
             raise ValueError(f"a value of shape {new.shape} cannot be written into a tensor of {x.shape}") from None
     return inplace.write(x, new)

@@ -74,7 +74,7 @@ def number(value: Any, dtype: DType, beside: Any = None) -> Tensor:
         return apply(_CONSTANT, value=array)
     if beside is None:
         return constant(array)
-    payload = beside._payload
+    payload = beside.payload
     if isinstance(payload, np.ndarray):
         return Tensor(array)
     return constant(array, beside.place)
@@ -154,7 +154,7 @@ def pair(x: Any, y: Any, name: str) -> tuple[Tensor, Tensor]:
 
 def _kind(x: Any) -> str | None:
     """Return the kind of the dtype of a tensor that has an array of NumPy's; None for anything else."""
-    array: Any = x._payload if x.__class__ is Tensor else None
+    array: Any = x.payload if x.__class__ is Tensor else None
     return array.dtype.kind if array.__class__ is np.ndarray else None
 
 

@@ -34,7 +34,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     """
     context = current()
     if context.trace is None and context.amp is None:
-        array, parts = x._payload, key if key.__class__ is tuple else (key,)
+        array, parts = x.payload, key if key.__class__ is tuple else (key,)
         if array.__class__ is np.ndarray and (basic := _basic(parts)) is not None:
             try:
                 out = array[(*parts, ...)]
@@ -89,7 +89,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 def _set_at_once(x: Tensor, new: Tensor, spec: Spec, operands: list[Any]) -> None:
     """Write where no history is kept: straight into memory."""
     leave_kept(x)
-    target = x._payload
+    target = x.payload
     array = move(new.array("its elements"), place_of(target))
     if isinstance(array, np.ndarray) and np.may_share_memory(array, target):
         array = array.copy()

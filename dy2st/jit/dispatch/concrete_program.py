@@ -81,7 +81,7 @@ class ConcreteProgram:
         arguments = traced.program.block.arguments
         declared = arguments[len(arguments) - len(traced.state) :]
         unhooked = [len(made.leaves) + k in traced.unhooked for k in range(len(traced.state))]
-        self._dtypes = [(slot, t.dtype.numpy, len(t._payload.shape), t.stop_gradient, _fixed_shape(v.type), bare)
+        self._dtypes = [(slot, t.dtype.numpy, len(t.payload.shape), t.stop_gradient, _fixed_shape(v.type), bare)
                         for (slot, t), v, bare in zip(traced.state, declared, unhooked, strict=True)
                         if t is not None]  # fmt: skip
 
@@ -105,7 +105,7 @@ class ConcreteProgram:
 
     def has_extents_of(self, leaves: Sequence[Any]) -> bool:
         """Return whether arguments have the extents that are fixed."""
-        return all(leaves[i]._payload.shape[axis] == e for i, axis, e in self._extents)
+        return all(leaves[i].payload.shape[axis] == e for i, axis, e in self._extents)
 
     def guards_pass(self) -> bool:
         """Return whether everything that was read while tracing is still the same."""
@@ -114,9 +114,9 @@ class ConcreteProgram:
                 return False
         for slot, dtype, rank, stop_gradient, shape, unhooked in self._dtypes:
             t = slot.now()  # type: ignore[union-attr]
-            if not isinstance(t, Tensor) or t.stop_gradient != stop_gradient or (unhooked and t._hooks):
+            if not isinstance(t, Tensor) or t.stop_gradient != stop_gradient or (unhooked and t.leaf_hooks):
                 return False
-            payload = t._payload
+            payload = t.payload
             if payload.dtype != dtype or payload.ndim != rank or (shape is not None and payload.shape != shape):
                 return False
         return True
@@ -127,7 +127,7 @@ class ConcreteProgram:
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Return whether arguments have no gradient and no hooks where the Program takes them to have none."""
-        hooked = any(leaves[i]._hooks for i in self.traced.unhooked if i < len(leaves))
+        hooked = any(leaves[i].leaf_hooks for i in self.traced.unhooked if i < len(leaves))
         return not hooked and all(leaves[i]._grad is None for i in self.traced.grad_free)
 
     def meets(self, leaves: Sequence[Any]) -> bool:
@@ -152,7 +152,7 @@ class ConcreteProgram:
     def changed(self, leaves: Sequence[Any]) -> str:
         """Say what is not as it was when this Program was traced."""
         for i, axis, e in self._extents:
-            if (found := leaves[i]._payload.shape[axis]) != e:
+            if (found := leaves[i].payload.shape[axis]) != e:
                 return f"`{self.names[i]}`.shape[{axis}], which Python needs, is {found}, was {e}"
         for guard in self.traced.guards:
             if not guard.passes():
@@ -185,7 +185,7 @@ class ConcreteProgram:
         inputs = list(leaves)
         for slot, _ in self.traced.state:
             inputs.append(slot.fetch() if isinstance(slot, StateSlot) else seed if slot == "seed" else draw)
-        xp = next((namespace_of(t._payload) for t in inputs if isinstance(t, Tensor)), np)
+        xp = next((namespace_of(t.payload) for t in inputs if isinstance(t, Tensor)), np)
         return self.run_on(inputs, leaves, containers, xp)
 
     def run_on(self, inputs: list[Any], leaves: Sequence[Any], containers: Sequence[Any], xp: Any) -> Any:
@@ -239,14 +239,14 @@ class ConcreteProgram:
         shown = {view.source for view in self.traced.views if isinstance(view, ResultView) and view.steps}
         kept = list(inputs)
         for i in (*leaves, *(first + i for i in state)):
-            if i in shown or inputs[i]._version is not None:
-                kept[i] = copy_of(inputs[i]) if inputs[i]._node is not None else clone(inputs[i])  # the same leaf
+            if i in shown or inputs[i].storage_version is not None:
+                kept[i] = copy_of(inputs[i]) if inputs[i].tape_node is not None else clone(inputs[i])  # the same leaf
         return kept
 
     def _raised_again(self, error: Exception, inputs: list[Any], xp: Any) -> Exception:
         """Return the error with what an operation raised as its context, from a run without derivatives."""
         try:
-            self.compiled.silent.run([t._payload if isinstance(t, Tensor) else t for t in inputs], xp)
+            self.compiled.silent.run([t.payload if isinstance(t, Tensor) else t for t in inputs], xp)
         except type(error) as again:
             return again
         return error
@@ -256,7 +256,7 @@ class ConcreteProgram:
         if current().grad:
             wrapped = self.traced.outputs if self._bare else None
             return call(Tensor, self.compiled, inputs, xp, self._seeded, wrapped, self.traced.freed)
-        raw = [t._payload if isinstance(t, Tensor) else t for t in inputs]
+        raw = [t.payload if isinstance(t, Tensor) else t for t in inputs]
         made = self.compiled.run(raw, xp)
         if self._bare:
             return [*map(_wrapped, made[: self.traced.outputs]), *made[self.traced.outputs :]]

@@ -17,7 +17,7 @@
                 try:
                     if type(a0) is not c3: return UNSEEN
                     if a0.stop_gradient is not True: return UNSEEN
-                    p0 = a0._payload
+                    p0 = a0.payload
                     ...
                 except Exception as error:
                     return unseen(error)
@@ -160,7 +160,7 @@ class _InlineCacheEmitter(StateLines):
                 self.refuse(" or ".join(f"id({v}) in {known}" for v in given))
         for some, others in ((leaves.values(), [state[i] for i in outside]), ([leaves[i] for i in arguments], tensors)):
             if some and others:
-                views = " or ".join(f"{v}._version is not None" for v in some)  # or it has views
+                views = " or ".join(f"{v}.storage_version is not None" for v in some)  # or it has views
                 self.refuse(" or ".join(f"{a} is {b}" for a in some for b in others))
                 self.refuse(f"({views}) and meet(({', '.join(some)},), ({', '.join(others)},))")
 
@@ -168,7 +168,7 @@ class _InlineCacheEmitter(StateLines):
     def run(self, state: list[str]) -> list[str]:
         """Return the lines that run the Program on what was found, and make what the call gives."""
         given = [*self.made.leaves, *(t for _, t in self.program.traced.state)]
-        xp = next((namespace_of(x._payload) for x in given if isinstance(x, Tensor)), np)
+        xp = next((namespace_of(x.payload) for x in given if isinstance(x, Tensor)), np)
         inputs = self.inputs
         if not self.program.plain:
             self.lines += inputs.looks + inputs.array_looks
@@ -279,5 +279,5 @@ class _InlineCacheEmitter(StateLines):
         if len(self.leaves) in self.program.traced.grad_free:
             self.refuse(f"{v}._grad is not None")
         if len(self.leaves) in self.program.traced.unhooked:
-            self.refuse(f"{v}._hooks")
+            self.refuse(f"{v}.leaf_hooks")
         self.leaves.append(v)

@@ -4,7 +4,7 @@
     s0 = Tensor(results[0])
     s1 = view_of(s0, c11, (1,), c12)    # a result that shows another one (output_views.py)
     output = (s0, s1)
-    if t0._version is None: t0._payload = results[1]
+    if t0.storage_version is None: t0.payload = results[1]
     else: write_array(t0, results[1])
     c10._grad = None
     return output
@@ -155,7 +155,10 @@ def _write(key: Any, owner: str, aval: AbstractValue, numbers: Iterator[int], co
     value = f"results[{next(numbers)}]"
     made = value if isinstance(aval, Number) else f"Tensor({value})"
     if key[0] == "data":
-        return [f"if {owner}._version is None: {owner}._payload = {value}", f"else: write_array({owner}, {value})"]
+        return [
+            f"if {owner}.storage_version is None: {owner}.payload = {value}",
+            f"else: write_array({owner}, {value})",
+        ]
     if key[0] == "grad":
         return [f"{owner}._grad = {made}"]
     if key[0] == "grad_sum":

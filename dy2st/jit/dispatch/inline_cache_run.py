@@ -137,7 +137,7 @@ def running(
     payloads = ", ".join(inputs.payloads)
     again = f"Handed([{payloads}], 3)" if renews else f"[{payloads}]"
     ended = ", ".join(
-        v if kind is False else f"{v}._payload" for v, kind in zip(inputs.given, inputs.kinds, strict=True)
+        v if kind is False else f"{v}.payload" for v, kind in zip(inputs.given, inputs.kinds, strict=True)
     )
     return [
         f"direct = {runner}.direct",

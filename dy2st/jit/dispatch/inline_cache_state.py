@@ -64,10 +64,10 @@ class StateLines:
 
     def checked(self, v: str, x: Tensor, extents: dict[int, int]) -> None:
         """Let the tensor in `v` be an input that is looked at: whether it is of the kind of `x`."""
-        array, inputs = x._payload, self.inputs
+        array, inputs = x.payload, self.inputs
         p = inputs.tensor(v, type(x), x.stop_gradient)
         self.refuse(f"{v}.stop_gradient is not {x.stop_gradient}", inputs.looks)
-        inputs.looks.append(f"{p} = {v}._payload")
+        inputs.looks.append(f"{p} = {v}.payload")
         tests = [
             f"type({p}) is not {self.constant(type(array))}",
             f"{p}.dtype is not {self.constant(array.dtype)}",
@@ -98,7 +98,7 @@ class StateLines:
                 continue
             self.refuse(f"not isinstance({v}, Tensor)", self.inputs.looks)
             if self._arguments + len(found) - 1 in self.program.traced.unhooked:
-                self.refuse(f"{v}._hooks")
+                self.refuse(f"{v}.leaf_hooks")
             kind = argument.type
             fixed = isinstance(kind, TensorType) and all(isinstance(e, int) for e in kind.shape)
             self.checked(v, t, dict(enumerate(kind.shape)) if fixed else {})  # type: ignore[union-attr]

@@ -28,7 +28,7 @@ class OpCode:
     def __init__(self, program: Program, operands: Sequence[Tensor]):
         self._program = program
         self._classes = [t.__class__ for t in operands]
-        self._arrays = [np.array(t._payload) for t in operands]
+        self._arrays = [np.array(t.payload) for t in operands]
         self._plan: Any = None
         self._job: BackgroundJob | None = None
         if may_be_native():

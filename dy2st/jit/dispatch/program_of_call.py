@@ -152,7 +152,7 @@ class ProgramOfCall(Locked):
         refused = key
         if made.fixed is not None and (fixed := self._cache.fixed(key)):
             made.fixed = fixed
-            refused = key, *((i, axis, made.leaves[i]._payload.shape[axis]) for i, axis in sorted(fixed))
+            refused = key, *((i, axis, made.leaves[i].payload.shape[axis]) for i, axis in sorted(fixed))
             if refused in self._eager:
                 return None, made
         try:

@@ -59,7 +59,7 @@ def _type_of_leaf(t: FunctionTrace, made: FlatCall, i: int, spec: InputSpec | No
         shape[axis] = extent if extent >= 0 else shape[axis]
     for leaf, axis in made.fixed or ():
         if leaf == i:
-            shape[axis] = x._payload.shape[axis]
+            shape[axis] = x.payload.shape[axis]
     return TensorType(x.dtype, tuple(shape))
 
 
@@ -71,7 +71,7 @@ def _check(traced: Traced, made: FlatCall) -> None:
                 f"the gradient of the argument `{made.names[i]}` is used, which it had before the call already: "
                 "clear it before"
             )
-    if any(made.leaves[i]._hooks for i in traced.unhooked if i < len(made.leaves)):
+    if any(made.leaves[i].leaf_hooks for i in traced.unhooked if i < len(made.leaves)):
         raise hook_refused()
     if not made.arrays.isdisjoint(traced.written_leaves):
         raise TraceError("an argument that is a NumPy array is written: give the function a tensor")

@@ -42,8 +42,8 @@ def write_arrays(
             commit(key, written, aval.object)
             continue
         kind, value = key[0], next(rest)
-        if kind == "data" and written._version is None:
-            written._payload = value
+        if kind == "data" and written.storage_version is None:
+            written.payload = value
         elif kind == "data":
             write_array(written, value)
         elif kind == "grad_sum" and written._grad is not None:
@@ -92,7 +92,7 @@ def commit(key: Key, owner: Any, value: Any) -> None:
             if owner._grad is None:
                 owner._grad = value
             else:
-                accumulate_leaf(owner, value._payload, set())
+                accumulate_leaf(owner, value.payload, set())
     elif kind == "attr":
         _bind(owner, key[2], value)
     elif kind == "rng":
@@ -120,20 +120,20 @@ def _bind(owner: Any, name: str, value: Any) -> None:
 
 def _write_elements(tensor: Tensor, new: Tensor) -> None:
     """Give a tensor new elements and their history; views of it see them, and what it is a view of."""
-    leaf = tensor._node is None and not tensor.stop_gradient
-    if tensor._version is not None and not new.stop_gradient and not leaf:
+    leaf = tensor.tape_node is None and not tensor.stop_gradient
+    if tensor.storage_version is not None and not new.stop_gradient and not leaf:
         inplace.write(tensor, new)
         return
-    write_array(tensor, new._payload)
+    write_array(tensor, new.payload)
     if not new.stop_gradient and not leaf:
-        tensor._node, tensor._index, tensor.stop_gradient = new._node, new._index, False
+        tensor.tape_node, tensor.tape_index, tensor.stop_gradient = new.tape_node, new.tape_index, False
 
 
 def write_array(tensor: Tensor, array: Any) -> None:
     """Give a tensor the elements of an array; in place where views of it have to see them."""
-    if tensor._version is None:
-        tensor._payload = array
+    if tensor.storage_version is None:
+        tensor.payload = array
     else:
-        if array is not tensor._payload:
-            tensor._payload[...] = array
-        tensor._version.overwrite()
+        if array is not tensor.payload:
+            tensor.payload[...] = array
+        tensor.storage_version.overwrite()

@@ -98,9 +98,9 @@ def _flatten(x: Any, name: str, made: FlatCall, seen: dict[int, Any], keys: list
             keys.append(("same", seen[id(x)]))
             return InputLeaf(seen[id(x)])
         seen[id(x)] = len(made.leaves)
-        payload = x._payload
+        payload = x.payload
         keys.append((payload.dtype, payload.ndim, x.stop_gradient))
-        if x._version is not None:
+        if x.storage_version is not None:
             _note_memory(x, made, seen, keys)
         return _leaf(x, name, made)
     if kind is np.ndarray:
@@ -145,7 +145,7 @@ def _flatten(x: Any, name: str, made: FlatCall, seen: dict[int, Any], keys: list
 
 def _note_memory(x: Tensor, made: FlatCall, seen: dict[int, Any], keys: list[Any]) -> None:
     """Note whether a tensor, which is a view or has views, shares memory with another argument."""
-    first = seen.setdefault(id(x._version), len(made.leaves))
+    first = seen.setdefault(id(x.storage_version), len(made.leaves))
     if first != len(made.leaves):
         keys.append(("memory", first))
         made.sharing |= {first, len(made.leaves)}
@@ -153,7 +153,7 @@ def _note_memory(x: Tensor, made: FlatCall, seen: dict[int, Any], keys: list[Any
 
 def shares_memory(tensors: Sequence[Tensor]) -> bool:
     """Return whether two of these are views of one tensor, or a tensor and its view."""
-    versions = [id(t._version) for t in tensors if t._version is not None]
+    versions = [id(t.storage_version) for t in tensors if t.storage_version is not None]
     return len(versions) != len(set(versions))
 
 
@@ -163,7 +163,7 @@ def meet(some: Iterable[Any], others: Iterable[Any]) -> bool:
 
 
 def _memory(x: Any) -> int:
-    version = getattr(x, "_version", None)
+    version = getattr(x, "storage_version", None)
     return id(x if version is None else version)
 
 
@@ -330,7 +330,7 @@ def check_specs(specs: dict[str, InputSpec], made: FlatCall) -> None:
         spec = specs.get(name)
         if spec is None or not isinstance(x, Tensor):
             continue
-        shape = list(x._payload.shape)
+        shape = list(x.payload.shape)
         fits = len(shape) == len(spec.shape) and all(
             want in (-1, have) for want, have in zip(spec.shape, shape, strict=True)
         )

@@ -213,7 +213,7 @@ class ViewGuard:
     def passes(self) -> bool:
         """Return whether it still is one."""
         now = self.slot.now()
-        return isinstance(now, Tensor) and now._view is not None and now._view.base is self.base
+        return isinstance(now, Tensor) and now.view_of is not None and now.view_of.base is self.base
 
     def changed_number(self) -> bool:
         """Say no: it is a tensor."""

@@ -116,11 +116,11 @@ class _Run:
         arguments = self.compiled.program.block.arguments[call.inputs :]
         named = zip(call.state, arguments, strict=True)
         inputs = [*leaves, *(numbers[name] if name in numbers else _state(layer, name, v.type) for name, v in named)]
-        xp = next((namespace_of(t._payload) for t in inputs if isinstance(t, Tensor)), np)
+        xp = next((namespace_of(t.payload) for t in inputs if isinstance(t, Tensor)), np)
         if current().grad:
             results = call_program(Tensor, self.compiled, inputs, xp, call.seeded)
         else:
-            raw = [t._payload if isinstance(t, Tensor) else t for t in inputs]
+            raw = [t.payload if isinstance(t, Tensor) else t for t in inputs]
             results = [v if isinstance(v, (bool, int, float)) else Tensor(v) for v in self.compiled.run(raw, xp)]
         count = call.outputs()
         output = restore(iter(results[:count]), call.output)
@@ -158,13 +158,13 @@ def _checked(x: Any, kind: Type, name: str) -> Any:
         raise TypeError(f"argument '{name}' takes a tensor, not {x!r:.60}")
     if x.dtype is not kind.dtype:
         raise TypeError(f"argument '{name}' is {x.dtype.name}; it was saved as {kind}")
-    if isinstance(x._payload, Value):
+    if isinstance(x.payload, Value):
         found = current().trace.value_of(x).type
         fits = x.ndim == kind.rank and not any(
             isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(kind.shape, found.shape, strict=True)
         )
     else:
-        fits = fits_array(kind, x._payload)
+        fits = fits_array(kind, x.payload)
     if not fits:
         raise ValueError(f"argument '{name}' has shape {list(x.shape)}; it was saved as {kind}")
     return x

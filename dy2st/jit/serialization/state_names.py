@@ -81,7 +81,7 @@ class StateNames:
         """Return the tensors with their elements, each once."""
         found: dict[str, StateTensor] = {}
         for name, (t, kind) in self.tensors.items():
-            payload = t._payload
+            payload = t.payload
             if isinstance(payload, Value):
                 raise TypeError(f"'{name}' belongs to a Program that is being built and has no elements to save")
             array = payload.get() if hasattr(payload, "get") else payload

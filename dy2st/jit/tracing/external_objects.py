@@ -74,4 +74,4 @@ def _outside_content(trace: ExternalReads, x: Any) -> Any:
 
 def _is_state(x: Any) -> bool:
     """Return whether something is a tensor of a real object."""
-    return type(x) is Tensor and not isinstance(x._payload, Value)
+    return type(x) is Tensor and not isinstance(x.payload, Value)

@@ -69,10 +69,10 @@ class ExternalReads(GradLeaves):
     def state(self, t: Tensor) -> Value:
         if id(t) in self.slots:
             return self.slots[id(t)][1]
-        if t._view is not None and t._view.base._payload is not t._payload:
-            return self._view_value(t, self.value_of(t._view.base))
+        if t.view_of is not None and t.view_of.base.payload is not t.payload:
+            return self._view_value(t, self.value_of(t.view_of.base))
         slot = self.sources.get(id(t)) or StateSlot(t, None)
-        shape: tuple[Any, ...] = tuple(t._payload.shape)
+        shape: tuple[Any, ...] = tuple(t.payload.shape)
         place = id(slot.owner), slot.name
         fixed = t.fixed_shape or (slot.name == "_grad" and slot.owner.fixed_shape) or place in self.fixed_state
         if not fixed:
@@ -97,7 +97,7 @@ class ExternalReads(GradLeaves):
         return self.extents.behind(needed)
 
     def shape_outside(self, t: Tensor) -> list[Any]:
-        return list(t._payload.shape) if t.fixed_shape else self.shape_of(t)
+        return list(t.payload.shape) if t.fixed_shape else self.shape_of(t)
 
     def _rng_argument(self, name: str) -> Value:
         value = super()._rng_argument(name)
@@ -211,7 +211,7 @@ class ExternalReads(GradLeaves):
     def note_outside(self, slot: StateSlot, guard: Guard, value: Any) -> Any:
         """Remember a value from outside; return what the trace sees of it."""
         if isinstance(value, Tensor):
-            if not isinstance(value._payload, Value):
+            if not isinstance(value.payload, Value):
                 value = self.stand_in(value, slot)
                 self.note_source(value, slot)
             return value
@@ -246,14 +246,14 @@ class ExternalReads(GradLeaves):
         """
         if id(t) in self.viewed:
             raise StructureError("a tensor is read of which the trace also reads a view, kept in an attribute")
-        base = None if t._view is None else t._view.base
-        if base is None or isinstance(base._payload, Value):
+        base = None if t.view_of is None else t.view_of.base
+        if base is None or isinstance(base.payload, Value):
             return t
         if id(base) in self.sources or id(base) in self.slots:
             self.guards.setdefault((id(slot.owner), slot.name, "view"), ViewGuard(slot, base))
             return t
         if id(t) not in self.stand_ins:
-            made = self.stand_ins[id(t)] = Tensor(t._payload, t.stop_gradient)
+            made = self.stand_ins[id(t)] = Tensor(t.payload, t.stop_gradient)
             self.viewed[id(base)] = base
             self.log.keep(t)
             self.log.keep(made)

@@ -47,7 +47,7 @@ class GradLeaves(Tracer):
         return id(x) in self.arguments
 
     def is_leaf(self, t: Tensor) -> bool:
-        if self.stops(t) or not isinstance(t._payload, Value):
+        if self.stops(t) or not isinstance(t.payload, Value):
             return super().is_leaf(t)
         return id(t) in self.slots or id(t) in self.arguments or id(t) in self.made_leaves
 
@@ -68,40 +68,40 @@ class GradLeaves(Tracer):
     def _note_pulled(self, leaves: Sequence[Tensor]) -> None:
         """Refuse hooks of tensors to which gradients are pulled; note those that must have none at other calls."""
         pulled = [t for t in leaves if not self.stops(t)]
-        if any(t._hooks for t in pulled):
+        if any(t.leaf_hooks for t in pulled):
             raise hook_refused()
         self.unhooked.update(map(id, pulled))
 
     def leaf_values(self, t: Tensor) -> list[Value]:
         slot = self.slots.get(id(t))
-        first = slot[1] if slot is not None else t._payload
+        first = slot[1] if slot is not None else t.payload
         return [first, *self.entries.get(id(t), ())]
 
     def commit_joined(self, key: Key, value: Any) -> None:
         super().commit_joined(key, value)
-        if key[0] == "data" and isinstance(value, Tensor) and value._payload in self.builder.block.arguments:
-            self.entries.setdefault(key[1], []).append(value._payload)
+        if key[0] == "data" and isinstance(value, Tensor) and value.payload in self.builder.block.arguments:
+            self.entries.setdefault(key[1], []).append(value.payload)
 
     def note_leaf(self, t: Tensor) -> None:
         """Note a tensor that was given stop_gradient=False."""
-        if id(t) not in self.slots and isinstance(t._payload, Value):
+        if id(t) not in self.slots and isinstance(t.payload, Value):
             self.log.keep(t)
             self.made_leaves[id(t)] = t
-            self.needs.add(t._payload)
+            self.needs.add(t.payload)
 
     def set_stop_gradient(self, t: Tensor, stop: bool) -> None:
         """Do `t.stop_gradient = stop` in converted code."""
-        if not isinstance(t._payload, Value):
+        if not isinstance(t.payload, Value):
             if t.stop_gradient != stop:
                 raise _refused("stop_gradient of a tensor from outside is changed by a function of Programs")
             return
-        if t.stop_gradient != stop and t._payload.block is not self.builder.block:
+        if t.stop_gradient != stop and t.payload.block is not self.builder.block:
             raise _refused(  # what is behind the branch would not know whether it was set
                 "stop_gradient of a tensor is changed in a branch or loop on tensors, which did not make it",
                 "take `x = x.detach()` there",
             )
         if stop and not t.stop_gradient and self.builder.block is not self.root.block:
-            t._payload = self.emit("detach", [t._payload])  # whatever it is joined with
+            t.payload = self.emit("detach", [t.payload])  # whatever it is joined with
         t.stop_gradient = stop
         if id(t) in self.arguments:
             self.log.set(("attr", id(t), "stop_gradient"), t, stop)

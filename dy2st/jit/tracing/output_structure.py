@@ -154,7 +154,7 @@ def _holds_symbolic(x: Any) -> bool:
 
 
 def _is_of_trace(x: Any) -> bool:
-    return isinstance(x, (Scalar, Variant)) or (isinstance(x, Tensor) and isinstance(x._payload, Value))
+    return isinstance(x, (Scalar, Variant)) or (isinstance(x, Tensor) and isinstance(x.payload, Value))
 
 
 class SharedObjects:
@@ -179,7 +179,7 @@ def restore(values: Iterator[Any], t: AbstractValue, shared: SharedObjects = NOT
     if isinstance(t, TensorLike):
         made = next(values)
         if t.stop_gradient and not made.stop_gradient:
-            made.stop_gradient, made._node = True, None
+            made.stop_gradient, made.tape_node = True, None
         return made
     if isinstance(t, Number):
         return next(values)
@@ -196,7 +196,7 @@ def restore(values: Iterator[Any], t: AbstractValue, shared: SharedObjects = NOT
         return _fill(bare(t.kind), t, values, shared)
     if isinstance(t, TextOf):
         operands = [next(values) for _ in t.items]
-        return "".join(render(t.parts, tuple(getattr(v, "_payload", v) for v in operands)))
+        return "".join(render(t.parts, tuple(getattr(v, "payload", v) for v in operands)))
     if isinstance(t, ListOf):
         return _restore_list(next(values), t, shared)
     if isinstance(t, OneOf):
@@ -241,10 +241,10 @@ def _fill(made: Any, t: NewObject, values: Iterator[Any], shared: SharedObjects)
 def _restore_list(made: Tensor, t: ListOf, shared: SharedObjects) -> list[Any]:
     kind = t.types()[0]
     assert isinstance(kind, ListType)
-    items = made._payload
-    if made._node is None:
+    items = made.payload
+    if made.tape_node is None:
         return [_restore_packed(_tensor(x), kind.element, t.element, shared) for x in items]
-    if made._node.freed:
+    if made.tape_node.freed:
         return [_restore_packed(freed(_tensor(x)), kind.element, t.element, shared) for x in items]
     return [_restore_packed(call(Tensor, _getter(kind), [made, i], np)[0], kind.element, t.element, shared)
             for i in range(len(items))]  # fmt: skip
@@ -253,12 +253,12 @@ def _restore_list(made: Tensor, t: ListOf, shared: SharedObjects) -> list[Any]:
 def _restore_variant(made: Tensor, t: OneOf, shared: SharedObjects) -> Any:
     kind = t.types()[0]
     assert isinstance(kind, VariantType)
-    if not isinstance(made._payload, tuple):  # a tensor that the call found (output_choices.py)
+    if not isinstance(made.payload, tuple):  # a tensor that the call found (output_choices.py)
         return made
-    tag, payload = made._payload
+    tag, payload = made.payload
     if payload is None:
         return restore(iter(()), t.alternatives[tag], shared)
-    inner = _tensor(payload) if made._node is None else call(Tensor, _unwrapper(kind, tag), [made], np)[0]
+    inner = _tensor(payload) if made.tape_node is None else call(Tensor, _unwrapper(kind, tag), [made], np)[0]
     return _restore_packed(inner, kind.alternatives[tag], t.alternatives[tag], shared)
 
 
@@ -266,8 +266,8 @@ def _restore_packed(made: Any, kind: Type, t: AbstractValue, shared: SharedObjec
     """Return the object of one packed value: a tuple value is taken apart."""
     if not isinstance(kind, TupleType):
         return restore(iter([made]), t, shared)
-    if made._node is None:
-        return restore(iter([_tensor(x) for x in made._payload.items]), t, shared)
+    if made.tape_node is None:
+        return restore(iter([_tensor(x) for x in made.payload.items]), t, shared)
     return restore(iter(call(Tensor, _splitter(kind), [made], np)), t, shared)
 
 

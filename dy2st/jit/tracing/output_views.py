@@ -54,7 +54,7 @@ class ResultView:
 
 def view_of(t: Tensor, op: Op, operands: Sequence[Any], attributes: dict[str, Any]) -> Tensor:
     """Return a view of a real tensor, as `apply` does, in a third of the time where no gradient is needed."""
-    array = t._payload
+    array = t.payload
     if array.__class__ is not np.ndarray or not t.stop_gradient:
         return apply(op, t, *operands, **attributes)
     made = Tensor(op.eval(np, array, *operands, **attributes))
@@ -91,7 +91,7 @@ def _is_named(key: Any) -> bool:
 
 def _chain(t: Any) -> Iterator[View]:
     """Give how a view was taken, from the last step on."""
-    while isinstance(t, Tensor) and (view := t._view) is not None:
+    while isinstance(t, Tensor) and (view := t.view_of) is not None:
         yield view
         t = view.base
 
@@ -118,9 +118,9 @@ class _Found:
         """Note the results that are inputs."""
         now = {v: i for i, v in enumerate(order) if isinstance(v.type, TensorType)}
         for key, new in self.trace.log.overlays[0].items():
-            is_tensor = isinstance(new, Tensor) and isinstance(new._payload, Value)
+            is_tensor = isinstance(new, Tensor) and isinstance(new.payload, Value)
             if key[0] == "data" and key[1] in self.places and is_tensor:
-                now[new._payload] = self.places[key[1]]
+                now[new.payload] = self.places[key[1]]
         for value, place in now.items():
             self.tensors.number(value, place)
             self.views += [ResultView(i, place) for i in self.numbers.pop(value, ())]
@@ -180,7 +180,7 @@ class _Found:
 
     def _steps(self, t: Tensor) -> tuple[Any, ...]:
         steps: list[Any] = []
-        while (view := t._view) is not None:
+        while (view := t.view_of) is not None:
             steps.append((view.op, tuple(map(self._operand, view.operands)), view.attributes))
             t = view.base
         return tuple(reversed(steps))

@@ -151,7 +151,7 @@ class FunctionTrace(ExternalReads):
     def value_of(self, t: Tensor) -> Value:
         """Return the value that a tensor has here."""
         value = super().value_of(t)
-        if t._view is not None:
+        if t.view_of is not None:
             self.views[value] = t
         return value
 
@@ -239,7 +239,7 @@ class FunctionTrace(ExternalReads):
 
     def is_own(self, t: Any) -> bool:
         """Return whether a tensor was made in this trace, so that nobody outside sees what is written to it."""
-        own = isinstance(t, Tensor) and isinstance(t._payload, Value)
+        own = isinstance(t, Tensor) and isinstance(t.payload, Value)
         return own and id(t) not in self.arguments and id(t) not in self.sources
 
     def convert(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -361,7 +361,7 @@ class FunctionTrace(ExternalReads):
 
 def _is_leaf(t: Any) -> bool:
     """Return whether a tensor from outside is a leaf that needs a gradient: writing it leaves it one."""
-    return not isinstance(t._payload, Value) and t._node is None and not t.stop_gradient
+    return not isinstance(t.payload, Value) and t.tape_node is None and not t.stop_gradient
 
 
 def trace(

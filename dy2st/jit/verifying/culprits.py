@@ -110,7 +110,7 @@ class _Eager:
         call.before.restore()
 
     def _keep(self, number: int, ct: Tensor) -> None:
-        self._found[number] = copied(ct._payload)
+        self._found[number] = copied(ct.payload)
 
     def cotangents(self) -> list[tuple[list[Event], np.ndarray]]:
         """Return what used a tensor, and its cotangent, in the order of the run."""

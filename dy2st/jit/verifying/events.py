@@ -74,7 +74,7 @@ class EagerEvents:
     def note(self, op: Op, operands: Any, result: Any) -> None:
         """Note one operation."""
         results = result if isinstance(result, tuple) else (result,)
-        arrays = tuple(copied(t._payload) for t in results if isinstance(t, Tensor))
+        arrays = tuple(copied(t.payload) for t in results if isinstance(t, Tensor))
         for t in operands:
             self.consumers.setdefault(id(t), []).append(len(self.events))
         self.events.append(Event(user_location(), op.name, arrays))

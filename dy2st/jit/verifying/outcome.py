@@ -80,7 +80,7 @@ class _Output(io.StringIO):
 def inner_tensors(roots: Mapping[str, Any]) -> dict[str, Place]:
     """Return where the tensors that are no leaves come from: what made them is the caller's, and stays on the tape."""
     found = {path: x for path, x in reachable(roots) if isinstance(x, Tensor)}
-    return {path: (x._node, x._index) for path, x in found.items() if x._node is not None}
+    return {path: (x.tape_node, x.tape_index) for path, x in found.items() if x.tape_node is not None}
 
 
 def _gradients(result: Any, roots: Mapping[str, Any], inner: Mapping[str, Place]) -> dict[str, ObjectDescription]:
@@ -107,7 +107,7 @@ def pulled_back(result: Any, until: Sequence[Place]) -> list[Any]:
 def live_results(result: Any) -> list[Tensor]:
     """List the tensors of a result that gradients flow out of."""
     if isinstance(result, Tensor):
-        return [] if result.stop_gradient or result._payload.dtype.kind not in TANGENT else [result]
+        return [] if result.stop_gradient or result.payload.dtype.kind not in TANGENT else [result]
     items = result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else ()
     found = [t for item in items for t in live_results(item)]
     return list({id(t): t for t in found}.values())
@@ -115,5 +115,5 @@ def live_results(result: Any) -> list[Tensor]:
 
 def seed_of(t: Tensor) -> Tensor:
     """Return a cotangent that is the same in every run and no two elements of which are equal by chance."""
-    xp, payload = namespace_of(t._payload), t._payload
+    xp, payload = namespace_of(t.payload), t.payload
     return Tensor(xp.cos(xp.arange(payload.size) + 0.5).reshape(payload.shape).astype(payload.dtype))

@@ -19,7 +19,18 @@ from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tensor import Tensor
 
 Undo = Callable[[], None]
-_TENSOR = ("_grad", "_hooks", "_index", "_name", "_node", "_payload", "_seen", "_version", "_view", "stop_gradient")
+_TENSOR = (
+    "_grad",
+    "leaf_hooks",
+    "tape_index",
+    "_name",
+    "tape_node",
+    "payload",
+    "seen_base",
+    "storage_version",
+    "view_of",
+    "stop_gradient",
+)
 _MISSING: Any = object()
 
 
@@ -51,7 +62,7 @@ def change(*roots: Any) -> None:
     """Give tensors and arrays in lists, tuples and dicts other values, in place: the same elements in another order."""
     for x in roots:
         if isinstance(x, Tensor):
-            _change_array(x._payload)
+            _change_array(x.payload)
         elif isinstance(x, np.ndarray):
             _change_array(x)
         elif isinstance(x, (list, tuple)):
@@ -74,7 +85,7 @@ def _change_array(payload: Any) -> None:
 def shake(roots: Mapping[str, Any], up: bool) -> None:
     """Move the floats of all tensors by one unit in the last place, in place, up and down by turns."""
     for _, x in reachable(roots):
-        array = x._payload if isinstance(x, Tensor) else None
+        array = x.payload if isinstance(x, Tensor) else None
         if array is None or array.dtype.kind not in TANGENT or not getattr(array.flags, "writeable", True):
             continue
         xp = namespace_of(array)
@@ -119,18 +130,18 @@ def _undo_of(x: Any) -> Iterator[Undo]:
 
 def _tensor(t: Tensor) -> Undo:
     slots = {name: getattr(t, name) for name in _TENSOR}
-    more, elements = dict(t.__dict__), t._payload.copy()
-    version = None if t._version is None else t._version.number
+    more, elements = dict(t.__dict__), t.payload.copy()
+    version = None if t.storage_version is None else t.storage_version.number
 
     def undo() -> None:
         for name, value in slots.items():
             setattr(t, name, value)
         t.__dict__.clear()
         t.__dict__.update(more)
-        if getattr(getattr(t._payload, "flags", None), "writeable", True):
-            t._payload[...] = elements
-        if t._version is not None:
-            t._version.number = version or 0
+        if getattr(getattr(t.payload, "flags", None), "writeable", True):
+            t.payload[...] = elements
+        if t.storage_version is not None:
+            t.storage_version.number = version or 0
 
     return undo
 

@@ -81,8 +81,8 @@ class Embedding(Layer):
         )
         if _freeze:
             self.weight.stop_gradient = True
-        if self._padding_idx is not None and hasattr(self.weight._payload, "flags"):
-            self.weight._payload[self._padding_idx] = 0
+        if self._padding_idx is not None and hasattr(self.weight.payload, "flags"):
+            self.weight.payload[self._padding_idx] = 0
 
     def forward(self, x: Tensor) -> Tensor:
         return embedding(

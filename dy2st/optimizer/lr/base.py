@@ -86,7 +86,7 @@ class LRScheduler:
         object.__setattr__(self, name, value)
         followed: Tensor | None = self.__dict__.get("_tensor")
         if name == "last_lr" and followed is not None:
-            followed._payload[...] = value
+            followed.payload[...] = value
 
     def __call__(self) -> float:
         return current().trace.item(self.tensor) if in_trace() else self.last_lr
@@ -189,7 +189,7 @@ class LRScheduler:
             else:
                 self.__dict__[key] = state_dict[key]
         if self._tensor is not None:
-            self._tensor._payload[...] = self.last_lr
+            self._tensor.payload[...] = self.last_lr
 
     set_dict = set_state_dict
     state_dict.__dy2st_convert__ = True  # type: ignore[attr-defined]

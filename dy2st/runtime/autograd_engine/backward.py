@@ -171,4 +171,4 @@ def accumulate_leaf(leaf: Tensor, ct: Any, given: set[int]) -> None:
         given.add(id(ct))
         leaf._grad = Tensor(ct if own else ct.copy())
     else:
-        leaf._grad = Tensor(namespace_of(ct).asarray(leaf._grad._payload + ct))  # NumPy adds 0-D arrays to a scalar
+        leaf._grad = Tensor(namespace_of(ct).asarray(leaf._grad.payload + ct))  # NumPy adds 0-D arrays to a scalar

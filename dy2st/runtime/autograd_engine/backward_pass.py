@@ -59,15 +59,17 @@ class Walk:
         """Return the gradients of `outs` at `ins`."""
         self.blocked = {_place(t) for t in blocked}
         for x in ins:
-            if x._node is not None:
-                self.wanted[x._node, x._index] = None
+            if x.tape_node is not None:
+                self.wanted[x.tape_node, x.tape_index] = None
         for out, seed in zip(outs, seeds, strict=True):
             if not out.stop_gradient:
                 self.seed(out, self.cotangent(out, seed), are_ones=seed is None)
-        self.run(stop=min((n.number for n, _ in self.wanted), default=None), leaves=any(x._node is None for x in ins))
+        self.run(
+            stop=min((n.number for n, _ in self.wanted), default=None), leaves=any(x.tape_node is None for x in ins)
+        )
         found: list[Tensor | None] = []
         for x in ins:
-            ct = self.leaves.get(id(x), (x, None))[1] if x._node is None else self.wanted[x._node, x._index]
+            ct = self.leaves.get(id(x), (x, None))[1] if x.tape_node is None else self.wanted[x.tape_node, x.tape_index]
             found.append(ct if ct is None or isinstance(ct, Tensor) else Tensor(ct))
         return found
 
@@ -79,7 +81,7 @@ class Walk:
         """Start with the cotangent `ct` of `out`."""
         if are_ones:
             self.ones[id(ct)] = ct
-        self.send(out if out._node is None else (out._node, out._index), ct)
+        self.send(out if out.tape_node is None else (out.tape_node, out.tape_index), ct)
 
     def so_far(self, edge: Edge) -> Any:
         """Return the cotangent that was sent where an edge leads, None where there is none yet."""
@@ -145,8 +147,8 @@ class Walk:
                     self.send(edge, ct)
             self.free(node)
         for key, (leaf, ct) in list(self.leaves.items()):
-            if leaf._hooks:
-                self.leaves[key] = (leaf, self.hooked(ct, leaf._hooks))
+            if leaf.leaf_hooks:
+                self.leaves[key] = (leaf, self.hooked(ct, leaf.leaf_hooks))
 
     def free(self, node: Node) -> None:
         """Let go of what a node keeps, unless the tape is walked again."""
@@ -182,13 +184,13 @@ class Walk:
         for hook in list(hooks.values()):
             changed = hook(value)
             value = value if changed is None else changed
-        return value if self.graph else value._payload
+        return value if self.graph else value.payload
 
     def add(self, a: Any, b: Any, node: Node | None = None, index: int = 0) -> Any:
         """Return the sum of two cotangents, of result `index` of a node (or of a leaf)."""
         if not self.graph:
             return add_values(a, b)
-        if not isinstance(a._payload, (list, tuple)):
+        if not isinstance(a.payload, (list, tuple)):
             return a + b
         assert node is not None
         assert isinstance(node.source, ProgramCall)
@@ -281,14 +283,14 @@ class Walk:
     def operand(self, node: Node, i: int, array: Any) -> Any:
         """Return operand i as the VJP takes it: a bare array, or a Tensor with its history."""
         edge = node.edges[i]
-        if self.graph and isinstance(edge, Tensor) and (edge._payload is array or is_packed(array, edge._payload)):
+        if self.graph and isinstance(edge, Tensor) and (edge.payload is array or is_packed(array, edge.payload)):
             return edge
         array = restored(node, array)
         if not self.graph or isinstance(array, (bool, int, float)):
             return array
         t = Tensor(array)
         if edge is not None and not isinstance(edge, Tensor):
-            t._node, t._index = edge
+            t.tape_node, t.tape_index = edge
             t.stop_gradient = False
         return t
 
@@ -300,7 +302,7 @@ class Walk:
         if not self.graph or isinstance(value, (bool, int, float)):
             return value
         t = Tensor(value)
-        t._node, t._index, t.stop_gradient = node, i, False
+        t.tape_node, t.tape_index, t.stop_gradient = node, i, False
         return t
 
 
@@ -326,11 +328,11 @@ def _memory(values: Sequence[Any]) -> set[int]:
 
 
 def _raw(value: Any) -> Any:
-    return value._payload if isinstance(value, Tensor) else value
+    return value.payload if isinstance(value, Tensor) else value
 
 
 def _place(t: Tensor) -> Any:
-    return id(t) if t._node is None else (t._node, t._index)
+    return id(t) if t.tape_node is None else (t.tape_node, t.tape_index)
 
 
 def _place_of_edge(edge: Edge) -> Any:

@@ -61,7 +61,7 @@ def push_series(
 def _nodes_between(outs: Sequence[Tensor], known: dict[Place, Any]) -> list[Node]:
     """Return the nodes from which `outs` were made, oldest first; what is behind known places is left out."""
     found: set[Node] = set()
-    pending = [out._node for out in outs if out._node is not None and _place_of_tensor(out) not in known]
+    pending = [out.tape_node for out in outs if out.tape_node is not None and _place_of_tensor(out) not in known]
     while pending:
         node = pending.pop()
         if node in found:
@@ -130,7 +130,7 @@ def _push_op(walk: Walk, node: Node, given: Given, entering: list[Any], order: i
     op, attributes, arrays = node.source
     made = op_jet(op, attributes, arrays, given, order)
     arguments = [*walk.used(node, made.uses), *entering]
-    payloads = [a._payload if isinstance(a, Tensor) else a for a in arguments]
+    payloads = [a.payload if isinstance(a, Tensor) else a for a in arguments]
     xp = next((namespace_of(a) for a in payloads if hasattr(a, "dtype")), np)
     return walk.execute(made.compiled, arguments, xp), made.found
 
@@ -188,7 +188,7 @@ def _leading_to(block: Block, ends: Sequence[Value], known: set[Value]) -> Block
 
 def _place_of_tensor(t: Tensor) -> Place:
     """Return what names a tensor on the tape: its node and number, or its identity for a leaf."""
-    return id(t) if t._node is None else (t._node, t._index)
+    return id(t) if t.tape_node is None else (t.tape_node, t.tape_index)
 
 
 def _place_of_edge(edge: Any) -> Place:

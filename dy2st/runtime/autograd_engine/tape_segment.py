@@ -207,7 +207,7 @@ def _is_changed(node: Node) -> bool:
             if version.number != number:
                 return True
     for i, t in enumerate(node.operands):
-        version = getattr(t, "_version", None)
+        version = getattr(t, "storage_version", None)
         if version is not None and version.spoiled and not any(i == at for at, _, _ in versions or ()):
             return True
     return False

@@ -60,7 +60,7 @@ def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
                     made = made if made.__class__ is Tensor else ended(plan, made, (x, y))
                     break
         if made is None:
-            a, b = x._payload, y._payload
+            a, b = x.payload, y.payload
             if a.__class__ is not ndarray or b.__class__ is not ndarray or a.dtype is not b.dtype:
                 return ELSEWHERE
             if a.dtype.kind not in kinds:
@@ -69,21 +69,21 @@ def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
             if calls is not None and calls.open:
                 calls.note(context.process, (x, y))
         if differentiable and context.grad and not (x.stop_gradient and y.stop_gradient):
-            a, b = x._payload, y._payload
+            a, b = x.payload, y.payload
             if a.dtype.kind not in TANGENT:
                 return made
             edges = [_edge(x), _edge(y)]
             if linear:
                 node = Node(name, edges, (None,), (op, {}, [ghost(a), ghost(b)]))
             else:
-                node = Node(name, edges, [made._payload], (op, {}, [a, b]))
+                node = Node(name, edges, [made.payload], (op, {}, [a, b]))
                 node.operands = (x, y)
                 if x.stop_gradient or y.stop_gradient:
                     note_kept(node.operands)
-            if x._version is not None or y._version is not None:
-                versions = enumerate((x._version, y._version))
+            if x.storage_version is not None or y.storage_version is not None:
+                versions = enumerate((x.storage_version, y.storage_version))
                 node.versions = [(i, version, version.number) for i, version in versions if version is not None]
-            made._node, made.stop_gradient = node, False
+            made.tape_node, made.stop_gradient = node, False
         return made
 
     return run
@@ -91,7 +91,7 @@ def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
 
 def _beside(t: Any, value: float) -> Any:
     """Return a Python number as a 0-D tensor of the dtype of `t`, a tensor of floats; None for others."""
-    array: Any = t._payload if isinstance(t, Tensor) else None
+    array: Any = t.payload if isinstance(t, Tensor) else None
     if array.__class__ is not ndarray or not -_LARGEST <= value <= _LARGEST:
         return None
     dtype = array.dtype
@@ -102,8 +102,8 @@ def _beside(t: Any, value: float) -> Any:
 
 def _edge(t: Tensor) -> Edge:
     """Return where the cotangent of an operand goes."""
-    if t._view is not None:
-        t._view.refresh(t)
+    if t.view_of is not None:
+        t.view_of.refresh(t)
     if t.stop_gradient:
         return None
-    return t if t._node is None else (t._node, t._index)
+    return t if t.tape_node is None else (t.tape_node, t.tape_index)

@@ -81,15 +81,15 @@ def _keep(made: Any) -> None:
     """Note which arguments and results the tape keeps: a write in place leaves them, as single ops may keep others."""
     results: list[Tensor] = []
     _add((made,), [], results)
-    node = results[0]._node if results else None
+    node = results[0].tape_node if results else None
     if node is None:
         return
     arguments, of_results = node.source.pullback.shared
     kept = [node.operands[i] for i in arguments]
-    kept += [t for t in results if t._node is node and t._index in of_results]
+    kept += [t for t in results if t.tape_node is node and t.tape_index in of_results]
     for t in kept:
         if t.__class__ is Tensor and not t.stop_gradient:
-            (t if t._version is None else t._version).kept = BY_PROGRAM
+            (t if t.storage_version is None else t.storage_version).kept = BY_PROGRAM
 
 
 def composite(function: Function) -> Function:
@@ -135,11 +135,11 @@ def _add(values: Sequence[Any], key: list[Any], tensors: list[Tensor]) -> bool:
     for x in values:
         kind = x.__class__
         if kind in _TENSORS:
-            array = x._payload
+            array = x.payload
             if array.__class__ is not ndarray:
                 return False
-            if x._view is not None:
-                x._view.refresh(x)
+            if x.view_of is not None:
+                x.view_of.refresh(x)
             key += kind, array.dtype, array.ndim, x.stop_gradient
             tensors.append(x)
         elif kind in _PLAIN:

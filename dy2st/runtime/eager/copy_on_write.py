@@ -19,12 +19,12 @@ def can_move(chain: Sequence[Tensor], new: Tensor) -> bool:
 
     They stay where a view without history shows it (`detach`), and in memory that another library lent.
     """
-    array = chain[-1]._payload
-    if not isinstance(array, np.ndarray) or not isinstance(new._payload, np.ndarray) or not array.flags.writeable:
+    array = chain[-1].payload
+    if not isinstance(array, np.ndarray) or not isinstance(new.payload, np.ndarray) or not array.flags.writeable:
         return False
     while isinstance(array.base, np.ndarray):
         array = array.base
-    return array.base is None and all(t._view.keeps_history for t in chain[:-1])
+    return array.base is None and all(t.view_of.keeps_history for t in chain[:-1])
 
 
 def leave_kept(x: Tensor, least: int = 1) -> None:
@@ -33,23 +33,23 @@ def leave_kept(x: Tensor, least: int = 1) -> None:
     `least` is how it must be kept: `BY_PROGRAM` leaves out what a single op keeps.
     """
     base = x
-    while base._view is not None:
-        base = base._view.base
-    kept = base.kept if base._version is None else max(base.kept, base._version.kept)
+    while base.view_of is not None:
+        base = base.view_of.base
+    kept = base.kept if base.storage_version is None else max(base.kept, base.storage_version.kept)
     if kept >= least and can_move([base], base):
-        move_to(base, base._payload.copy())
+        move_to(base, base.payload.copy())
 
 
 def move_to(base: Tensor, array: np.ndarray) -> None:
     """Make `array` the memory of a tensor and of its views."""
-    before = base._version or VersionCounter()
-    base._payload, base.kept = array, False
-    base._version = version = VersionCounter(before.number + 1, before.spoiled)
+    before = base.storage_version or VersionCounter()
+    base.payload, base.kept = array, False
+    base.storage_version = version = VersionCounter(before.number + 1, before.spoiled)
     for one in before.views:
         view = one()
-        if view is not None and view._version is before:
-            made = view._view
-            operands = [x._payload if isinstance(x, Tensor) else x for x in made.operands]
-            view._payload = made.op.eval(np, made.base._payload, *operands, **made.attributes)
-            view._version = version
+        if view is not None and view.storage_version is before:
+            made = view.view_of
+            operands = [x.payload if isinstance(x, Tensor) else x for x in made.operands]
+            view.payload = made.op.eval(np, made.base.payload, *operands, **made.attributes)
+            view.storage_version = version
             version.views.append(one)

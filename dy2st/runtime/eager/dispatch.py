@@ -36,7 +36,7 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
     if context.trace is not None:
         return context.trace.apply(op, operands, attributes)
     if op.is_view and op.makes_view(**attributes):
-        array = operands[0]._payload
+        array = operands[0].payload
         if len(operands) == 1 and array.__class__ is ndarray and op.defined_on is EVERY_KIND:
             return _recorded_view(op, operands, attributes, op.eval(np, array, **attributes))
         return _apply(op, operands, attributes, context)
@@ -57,7 +57,7 @@ def apply(op: Op, *operands: Any, **attributes: Any) -> Any:
                 if context.grad and op.differentiable:
                     for t in operands:
                         if not t.stop_gradient:
-                            record(op, operands, [t._payload for t in operands], attributes, made)
+                            record(op, operands, [t.payload for t in operands], attributes, made)
                             break
                 return made
         if calls.open:
@@ -77,7 +77,7 @@ def _apply(op: Op, operands: Any, attributes: dict[str, Any], context: EagerCont
     taken = every or kinds.__class__ is str
     for t in operands:
         if isinstance(t, Tensor):
-            array = t._payload
+            array = t.payload
             arrays.append(array)
             if array.__class__ is not ndarray:
                 plain = False
@@ -127,7 +127,7 @@ def _recorded_view(op: Op, operands: Any, attributes: dict[str, Any], out: Any) 
     made = _viewed(op, operands, attributes, out)
     x = operands[0]
     if not x.stop_gradient and op.differentiable and current().grad:
-        record(op, operands, [x._payload, *operands[1:]], attributes, made)
+        record(op, operands, [x.payload, *operands[1:]], attributes, made)
     return made
 
 
@@ -245,19 +245,19 @@ def _new_quiet() -> Context:
 def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], made: Any) -> None:
     """Put a node on the tape when a result can carry a gradient."""
     alone = made.__class__ is Tensor
-    outs = [made._payload] if alone else [t._payload for t in made]
+    outs = [made.payload] if alone else [t.payload for t in made]
     if not (outs[0].dtype.kind in TANGENT if alone else any(a.dtype.kind in TANGENT for a in outs)):
         return
     for t in operands:
-        if isinstance(t, Tensor) and t._view is not None:
-            t._view.refresh(t)
+        if isinstance(t, Tensor) and t.view_of is not None:
+            t.view_of.refresh(t)
     node = Node.of_op(op, operands, arrays, attributes, outs)
     if alone:
-        made._node, made.stop_gradient = node, False
+        made.tape_node, made.stop_gradient = node, False
     else:
         for i, t in enumerate(made):
             if outs[i].dtype.kind in TANGENT:
-                t._node, t._index, t.stop_gradient = node, i, False
+                t.tape_node, t.tape_index, t.stop_gradient = node, i, False
     saved = current().saved
     if saved is not None:
         saved.keep(node)
@@ -266,16 +266,16 @@ def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any],
 def note_view(op: Op, operands: Any, attributes: dict[str, Any], made: Tensor) -> None:
     """Note that a tensor was made as a view of the first operand, if it shares its memory."""
     base = operands[0]
-    array = made._payload
+    array = made.payload
     if isinstance(array, ndarray):
-        surely = array.base is base._payload and array.size
-        if not surely and not np.may_share_memory(array, base._payload):
+        surely = array.base is base.payload and array.size
+        if not surely and not np.may_share_memory(array, base.payload):
             return
-    version = base._version
+    version = base.storage_version
     if version is None:
-        version = base._version = VersionCounter()
-    made._version, made._seen = version, version.number
-    made._view = View(base, op, operands[1:], attributes)
+        version = base.storage_version = VersionCounter()
+    made.storage_version, made.seen_base = version, version.number
+    made.view_of = View(base, op, operands[1:], attributes)
     version.note(made)
 
 
@@ -312,13 +312,13 @@ class View:
 
     def refresh(self, view: Tensor) -> None:
         """Give a view whose base was written since it was made the history of the base as it is now."""
-        assert view._version is not None
-        if view._seen == view._version.number or not current().grad:
+        assert view.storage_version is not None
+        if view.seen_base == view.storage_version.number or not current().grad:
             return
-        view._seen = view._version.number
-        if not self.keeps_history or (view._node is None and not view.stop_gradient):
+        view.seen_base = view.storage_version.number
+        if not self.keeps_history or (view.tape_node is None and not view.stop_gradient):
             return
-        if self.base._view is not None:
-            self.base._view.refresh(self.base)
+        if self.base.view_of is not None:
+            self.base.view_of.refresh(self.base)
         again = apply(self.op, self.base, *self.operands, **self.attributes)
-        view._node, view._index, view.stop_gradient = again._node, again._index, again.stop_gradient
+        view.tape_node, view.tape_index, view.stop_gradient = again.tape_node, again.tape_index, again.stop_gradient

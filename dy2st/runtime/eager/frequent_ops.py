@@ -54,7 +54,7 @@ class Calls(Locked):
         most = self.most
         if most is not None:
             for t in operands:
-                if t.__class__ not in _TENSORS or t._payload.size > most:
+                if t.__class__ not in _TENSORS or t.payload.size > most:
                     return None
         for call, code, plan in self.ready:
             made = call(code, *operands)
@@ -105,7 +105,7 @@ def _kind_of(op: Op, operands: Sequence[Any], most: int | None) -> tuple[Any, An
     classes = tuple([t.__class__ for t in operands])
     if not classes or not all(c in _TENSORS for c in classes):
         return None
-    arrays = [t._payload for t in operands]
+    arrays = [t.payload for t in operands]
     if any(a.__class__ is not ndarray or (most is not None and a.size > most) for a in arrays):
         return None
     shape = arrays[0].shape
@@ -124,7 +124,7 @@ def _is_told(x: Any) -> bool:
 def ended(plan: Any, made: int, operands: Sequence[Any]) -> Any:
     """Return what a run gave that did not end well; None where `eval` is to say what is wrong."""
     try:
-        results = plan.ended(made, [t._payload for t in operands])
+        results = plan.ended(made, [t.payload for t in operands])
     except REFUSALS:
         return None
     return Tensor(results[0]) if len(results) == 1 else [*map(Tensor, results)]

@@ -52,22 +52,22 @@ def write(x: Tensor, new: Tensor, *, apart: bool = False) -> Tensor:
     if context.grad:
         refuse_leaf(x)
     chain = [x]
-    while (view := chain[-1]._view) is not None:
+    while (view := chain[-1].view_of) is not None:
         chain.append(view.base)
     old = [_Old(t) for t in chain]
     has_history = context.grad and not (new.stop_gradient and all(t.stop_gradient for t in chain))
     if apart and has_history and can_move(chain, new):
-        move_to(chain[-1], _rewrite_history(chain, old, new)._payload)
+        move_to(chain[-1], _rewrite_history(chain, old, new).payload)
     else:
         leave_kept(x, BY_PROGRAM)
         note_overwritten(x)
-        write_memory(x, new._payload)
+        write_memory(x, new.payload)
         if has_history:
             _rewrite_history(chain, old, new)
-    version = x._version
+    version = x.storage_version
     for t in chain:
-        if version is not None and t._version is version:
-            t._seen = version.number
+        if version is not None and t.storage_version is version:
+            t.seen_base = version.number
     if has_history and version is not None:
         _let_views_flow(version)
     return x
@@ -78,12 +78,12 @@ def _let_views_flow(version: VersionCounter) -> None:
     for one in version.views:
         view = one()
         if view is not None and view.stop_gradient:
-            view._view.refresh(view)
+            view.view_of.refresh(view)
 
 
 def write_memory(x: Tensor, array: Any) -> None:
     """Copy elements into a tensor's memory and count up its version; no history changes."""
-    target = x._payload
+    target = x.payload
     xp = namespace_of(target)
     if xp is np and not target.flags.writeable:
         raise ValueError("this tensor's memory is read-only, it cannot be written in place; clone() it first")
@@ -98,38 +98,38 @@ def own_gradient(x: Tensor) -> Any:
 
     None where somebody may, or where there is no gradient.
     """
-    if x._grad is None or getrefcount(x._grad) != _ALONE or getrefcount(x._grad._payload) != _ALONE:
+    if x._grad is None or getrefcount(x._grad) != _ALONE or getrefcount(x._grad.payload) != _ALONE:
         return None
-    g, array = x._grad, x._grad._payload
+    g, array = x._grad, x._grad.payload
     is_own = type(array) is np.ndarray and array.base is None and array.flags.writeable
-    return array if is_own and g._node is None and g.stop_gradient else None
+    return array if is_own and g.tape_node is None and g.stop_gradient else None
 
 
 _sample = Tensor(np.zeros(1))
-_ALONE = getrefcount(_sample._payload)
+_ALONE = getrefcount(_sample.payload)
 """How many hold what one attribute holds while it is counted, in this version of Python."""
 
 
 def bump(x: Tensor) -> None:
     """Count up the version that a tensor shares with its base and views."""
-    if x._version is None:
-        x._version = VersionCounter()
-    x._version.overwrite()
+    if x.storage_version is None:
+        x.storage_version = VersionCounter()
+    x.storage_version.overwrite()
 
 
 def refuse_leaf(x: Tensor) -> None:
     """Raise RuntimeError for a leaf that needs a gradient, or a view of one."""
     t = x
     while True:
-        if t._node is None and not t.stop_gradient:
+        if t.tape_node is None and not t.stop_gradient:
             what = "a leaf that needs a gradient" if t is x else "a view of a leaf that needs a gradient"
             raise RuntimeError(
                 f"{what} cannot be changed in place: its gradient would be lost; use the form that returns a new "
                 "tensor, or write under paddle.no_grad()"
             )
-        if t._view is None or not t._view.keeps_history:
+        if t.view_of is None or not t.view_of.keeps_history:
             return
-        t = t._view.base
+        t = t.view_of.base
 
 
 def snapshot(x: Tensor) -> Tensor:
@@ -142,10 +142,10 @@ def snapshot(x: Tensor) -> Tensor:
 
 def copy_of(x: Tensor) -> Tensor:
     """Return `x` as it is now, in memory of its own and with its history."""
-    if x._view is not None:
-        x._view.refresh(x)
-    twin = Tensor(x._payload.copy(), x.stop_gradient)
-    twin._node, twin._index = x._node, x._index
+    if x.view_of is not None:
+        x.view_of.refresh(x)
+    twin = Tensor(x.payload.copy(), x.stop_gradient)
+    twin.tape_node, twin.tape_index = x.tape_node, x.tape_index
     return twin
 
 
@@ -155,20 +155,20 @@ class _Old:
     __slots__ = ("index", "node", "stop_gradient")
 
     def __init__(self, t: Tensor):
-        self.node, self.index, self.stop_gradient = t._node, t._index, t.stop_gradient
+        self.node, self.index, self.stop_gradient = t.tape_node, t.tape_index, t.stop_gradient
 
 
 def _rewrite_history(chain: list[Tensor], old: list[_Old], new: Tensor) -> Tensor:
     """Give a tensor that is written and its bases their new histories; return the last of them, as it is now."""
     fresh = new
     for i, t in enumerate(chain):
-        t._node, t._index, t.stop_gradient = fresh._node, fresh._index, fresh.stop_gradient
-        view = t._view
+        t.tape_node, t.tape_index, t.stop_gradient = fresh.tape_node, fresh.tape_index, fresh.stop_gradient
+        view = t.view_of
         if view is None or not view.keeps_history:
             break
         base, before = chain[i + 1], old[i + 1]
-        past = Tensor(base._payload, before.stop_gradient)
-        past._node, past._index = before.node, before.index
+        past = Tensor(base.payload, before.stop_gradient)
+        past.tape_node, past.tape_index = before.node, before.index
         fresh = _unview(view.op, past, fresh, view.operands, view.attributes)
     return fresh
 
@@ -178,13 +178,13 @@ def _unview(op: Op, base: Tensor, new: Tensor, operands: Any, attributes: dict[s
     inputs = [base, new, *operands]
     kinds = tuple(_kind(t) for t in inputs)
     compiled = _unview_program(op, kinds, tuple(sorted(attributes.items())))
-    return call(Tensor, compiled, inputs, namespace_of(base._payload))[0]
+    return call(Tensor, compiled, inputs, namespace_of(base.payload))[0]
 
 
 def _kind(t: Any) -> Any:
     if not isinstance(t, Tensor):
         return type(t).__name__
-    return t.dtype, tuple(1 if e == 1 else None for e in t._payload.shape)
+    return t.dtype, tuple(1 if e == 1 else None for e in t.payload.shape)
 
 
 @lru_cache(maxsize=512)
@@ -204,16 +204,16 @@ def _unview_program(op: Op, kinds: tuple[Any, ...], attributes: tuple[tuple[str,
 
 def refuse_values(x: Tensor, new: Tensor) -> None:
     """Raise NeedsPythonValue where one of the tensors belongs to a Program: outside of it there is nothing to write."""
-    if isinstance(x._payload, Value) or isinstance(new._payload, Value):
+    if isinstance(x.payload, Value) or isinstance(new.payload, Value):
         raise needs_value("a tensor of a Program that is being built was written outside of it")
 
 
 def _refuse_misfit(x: Tensor, new: Tensor) -> None:
-    if x._payload.shape != new._payload.shape:
+    if x.payload.shape != new.payload.shape:
         raise ValueError(
             f"an in-place operation cannot change the shape: the result has {new.shape}, the tensor {x.shape}"
         )
-    if x._payload.dtype != new._payload.dtype:
+    if x.payload.dtype != new.payload.dtype:
         raise TypeError(f"an in-place operation keeps the dtype {x.dtype.name}, the result has {new.dtype.name}")
 
 
@@ -221,9 +221,9 @@ def note_overwritten(x: Tensor) -> None:
     """Tell the nodes that made a tensor and its bases that these results are no longer what they were."""
     t: Tensor | None = x
     while t is not None:
-        node = t._node
+        node = t.tape_node
         if node is not None:
             kept = [one.of if isinstance(one, Packed) else one for one in node.results]
-            hit = [isinstance(one, np.ndarray) and np.may_share_memory(one, t._payload) for one in kept]
+            hit = [isinstance(one, np.ndarray) and np.may_share_memory(one, t.payload) for one in kept]
             node.overwritten = (*(node.overwritten or ()), *(i for i, one in enumerate(hit) if one)) or None
-        t = t._view.base if t._view is not None else None
+        t = t.view_of.base if t.view_of is not None else None

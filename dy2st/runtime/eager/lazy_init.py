@@ -1,7 +1,7 @@
 """Values that a tensor gets when somebody first asks for them: those of large new parameters.
 
 A model is mostly made to be loaded into, and then its initial values, drawn for half a second, are never looked at.
-Such a tensor has an empty `_payload`, for which Python asks `Tensor.__getattr__`; any other tensor costs nothing more.
+Such a tensor has an empty `payload`, for which Python asks `Tensor.__getattr__`; any other tensor costs nothing more.
 What is drawn later are the numbers that would have been drawn at once: their place in the generator is taken here.
 """
 
@@ -34,7 +34,7 @@ class _LateValues(Locked):
         """Compute the values, once."""
         with self._lock:
             if _late(x) is not None:  # else another thread has computed them
-                x._payload = self._make()
+                x.payload = self._make()
                 x.__dict__.pop(_LATE)
 
 
@@ -48,19 +48,19 @@ def postpone(x: Tensor, shape: tuple[int, ...], dtype: DType, draw: Callable[[],
         generator.set_state((seed, number))
         alone = {"trace": None, "static": None, "grad": False, "amp": None, "layer": None, "saved": None}
         with replaced(**alone, process=replace(process, generator=generator)):
-            return draw()._payload
+            return draw().payload
 
     x.__dict__[_LATE] = _LateValues(shape, dtype, make)
-    del x._payload
+    del x.payload
 
 
 def payload_of(x: Tensor) -> Any:
     """Compute the values of a tensor that has none yet; AttributeError where there is nothing to compute."""
     late = x.__dict__.get(_LATE)
     if late is None:
-        raise AttributeError("_payload")
+        raise AttributeError("payload")
     late.put_into(x)
-    return x._payload
+    return x.payload
 
 
 def shape_of(x: Tensor) -> list[Any]:
@@ -82,11 +82,11 @@ def overwritten(x: Tensor, new: Tensor) -> Iterator[None]:
     if late is None or list(late.shape) != list(new.shape):
         yield
         return
-    x._payload = np.empty(late.shape, late.dtype.numpy)
+    x.payload = np.empty(late.shape, late.dtype.numpy)
     try:
         yield
     except BaseException:
-        del x._payload
+        del x.payload
         raise
     x.__dict__.pop(_LATE)
 
@@ -97,7 +97,7 @@ def _late(x: Tensor) -> _LateValues | None:
     if late is None:
         return None
     try:
-        Tensor._payload.__get__(x)
+        Tensor.payload.__get__(x)
     except AttributeError:
         return late
     return None  # somebody gave it another payload

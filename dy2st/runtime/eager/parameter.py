@@ -53,7 +53,7 @@ class Parameter(Tensor):
         if trainable is not None:
             requires_grad = trainable
         super().__init__(_payload_of(data), stop_gradient=not requires_grad)
-        self._version = VersionCounter()
+        self.storage_version = VersionCounter()
         self._name = name or unique_name.generate("_eager_param_base")
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer = regularizer
@@ -92,14 +92,14 @@ class Parameter(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         twin = super().__deepcopy__(memo)
         assert isinstance(twin, Parameter)
-        twin._version = VersionCounter()
+        twin.storage_version = VersionCounter()
         twin._name = unique_name.generate(f"{self.name}_deepcopy")
         return twin
 
 
 def _payload_of(data: Any) -> Any:
     if isinstance(data, Tensor):
-        return data._payload
+        return data.payload
     if data is None:
         return namespace().zeros((0,), np.float32)
     array = namespace().asarray(data)

@@ -169,7 +169,7 @@ def _watched(node: Node, operands: list[Any]) -> list[Any]:
     found = {i: (i, version, number) for i, version, number in node.versions or ()}
     for i, t in enumerate(operands):
         if isinstance(t, Tensor) and i not in found:
-            if t._version is None:
-                t._version = VersionCounter()
-            found[i] = (i, t._version, t._version.number)
+            if t.storage_version is None:
+                t.storage_version = VersionCounter()
+            found[i] = (i, t.storage_version, t.storage_version.number)
     return list(found.values())

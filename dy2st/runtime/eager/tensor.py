@@ -39,41 +39,43 @@ class Tensor(TensorMethods):
     Make one with `paddle.to_tensor` or a creation function, not by calling this class.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_grad", "_hooks", "_index", "_name", "_node", "_payload", "_seen",
-                 "_version", "_view", "kept", "stop_gradient")  # fmt: skip
+    __slots__ = ("__dict__", "__weakref__", "_grad", "_name", "kept", "leaf_hooks", "payload", "seen_base",
+                 "stop_gradient", "storage_version", "tape_index", "tape_node", "view_of")  # fmt: skip
     __array_priority__ = 100.0
     _printed_as = "Tensor"
 
-    _payload: Any
-    _node: Any
-    _index: int
+    payload: Any
+    tape_node: Any
+    tape_index: int
     _grad: Tensor | None
-    _version: VersionCounter | None
+    storage_version: VersionCounter | None
     stop_gradient: bool
     persistable: bool = False
     fixed_shape: bool = False
     """Whether Programs take its extents as they are (parameters, statistics, optimizer state) and not as symbols."""
 
     def __init__(self, payload: Any, stop_gradient: bool = True):
-        self._payload = payload
+        self.payload = payload
         self.stop_gradient = stop_gradient
-        self._node = None
-        self._index = 0
+        self.tape_node = None
+        self.tape_index = 0
         self._grad = None
-        self._hooks: dict[int, Callable[[Tensor], Any]] | None = None
+        self.leaf_hooks: dict[int, Callable[[Tensor], Any]] | None = None
         self._name: str | None = None
-        self._view: Any = None
-        self._seen = 0
+        self.view_of: Any = None
+        """How it was made of its base (a `View`), where it shares another tensor's memory."""
+        self.seen_base: Any = 0
+        """What its base was when it was last read: the number of its writes, in a trace its value."""
         self.kept: int = False
         """As `VersionCounter.kept`, while it has no version."""
-        self._version = None
+        self.storage_version = None
         """Shared by a tensor and its views; made by the first view or write."""
 
     # ---- what it is ------------------------------------------------------------------------------------------------
     @property
     def dtype(self) -> DType:
         """The element type."""
-        payload = self._payload
+        payload = self.payload
         return dtypes.of_array(payload) if not isinstance(payload, Value) else tensor_type(payload).dtype
 
     @property
@@ -82,7 +84,7 @@ class Tensor(TensorMethods):
 
         Once the array namespace is used, the list equals the tuple of its elements too.
         """
-        payload, trace = self._payload, current().trace
+        payload, trace = self.payload, current().trace
         if isinstance(payload, Value):
             return extents(trace.shape_of(self) if trace is not None else _declared_shape(payload))
         return extents(payload.shape if trace is None else trace.shape_outside(self))
@@ -90,7 +92,7 @@ class Tensor(TensorMethods):
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        payload = self._payload
+        payload = self.payload
         return (
             payload.ndim
             if payload.__class__ is np.ndarray or not isinstance(payload, Value)
@@ -116,7 +118,7 @@ class Tensor(TensorMethods):
     @property
     def place(self) -> device.Place:
         """Where the elements live."""
-        return device.current_place() if isinstance(self._payload, Value) else device.place_of(self._payload)
+        return device.current_place() if isinstance(self.payload, Value) else device.place_of(self.payload)
 
     @property
     def name(self) -> str:
@@ -133,14 +135,14 @@ class Tensor(TensorMethods):
     def is_leaf(self) -> bool:
         """Whether no operation that is being differentiated made this tensor."""
         trace = current().trace
-        return self._node is None if trace is None else trace.is_leaf(self)
+        return self.tape_node is None if trace is None else trace.is_leaf(self)
 
     @property
     def inplace_version(self) -> int:
         """How many times the elements were written in place."""
         if current().trace is not None:
             raise needs_value("inplace_version was asked for, which a Program does not count")
-        return 0 if self._version is None else self._version.number
+        return 0 if self.storage_version is None else self.storage_version.number
 
     @property
     def grad(self) -> Tensor | None:
@@ -166,15 +168,15 @@ class Tensor(TensorMethods):
     # ---- to Python and NumPy ---------------------------------------------------------------------------------------
     def array(self, why: str = "its elements") -> Any:
         """Return the array; inside a trace there is none, and the error says where it was asked for and `why`."""
-        if isinstance(self._payload, Value):
+        if isinstance(self.payload, Value):
             text = f"a tensor of a Program that is being built has no value yet, but {why} was asked for"
             raise needs_value(text, "use paddle's functions in place of NumPy's" if why == "a NumPy array" else None)
-        return self._payload
+        return self.payload
 
     def numpy(self) -> np.ndarray:
         """Return the elements as a NumPy array of their own (a copy)."""
         trace = current().trace
-        if trace is not None and isinstance(self._payload, Value):
+        if trace is not None and isinstance(self.payload, Value):
             return trace.numpy_of(self)
         array = self.array("numpy()")
         return np.array(array) if isinstance(array, np.ndarray) else array.get()
@@ -182,19 +184,19 @@ class Tensor(TensorMethods):
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers."""
         trace = current().trace
-        if trace is not None and isinstance(self._payload, Value):
+        if trace is not None and isinstance(self.payload, Value):
             return trace.list_of(self)
         return self.numpy().tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self.numpy() if copy or not isinstance(self.array("a NumPy array"), np.ndarray) else self._payload
+        array = self.numpy() if copy or not isinstance(self.array("a NumPy array"), np.ndarray) else self.payload
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def item(self, *at: int) -> Any:
         """Return the one element (or the one at the given position) as a Python number."""
-        if isinstance(self._payload, Value):
+        if isinstance(self.payload, Value):
             return current().trace.item(self[at] if at else self)
-        array = self._payload
+        array = self.payload
         if at:
             return array.item(*at)
         if array.size != 1:
@@ -205,17 +207,17 @@ class Tensor(TensorMethods):
         return array.item()
 
     def __bool__(self) -> bool:
-        if isinstance(self._payload, Value):
+        if isinstance(self.payload, Value):
             raise needs_value("the truth of a tensor was needed as a Python bool")
         return bool(self.item())
 
     def __int__(self) -> int:
-        if isinstance(self._payload, Value):
+        if isinstance(self.payload, Value):
             raise needs_value("a tensor was needed as a Python int")
         return int(self.item())
 
     def __float__(self) -> float:
-        if isinstance(self._payload, Value):
+        if isinstance(self.payload, Value):
             raise needs_value("a tensor was needed as a Python float")
         return float(self.item())
 
@@ -225,7 +227,7 @@ class Tensor(TensorMethods):
     def __index__(self) -> int:
         if not self.dtype.is_integer:
             raise TypeError(f"only integer tensors can be an index, this one is {self.dtype.name}")
-        if isinstance(self._payload, Value):
+        if isinstance(self.payload, Value):
             raise needs_value("a tensor was needed as a Python int (an index)")
         return int(self.item())
 
@@ -255,16 +257,16 @@ class Tensor(TensorMethods):
 
     def __str__(self) -> str:
         trace = current().trace
-        if isinstance(self._payload, Value) or (trace is not None and trace.of_function):
+        if isinstance(self.payload, Value) or (trace is not None and trace.of_function):
             raise needs_value("the text of a tensor was needed while a Program is built (print and f-strings can wait)")
         return repr(self)
 
     def __repr__(self) -> str:
-        if isinstance(self._payload, Value):
+        if isinstance(self.payload, Value):
             if getattr(current().trace, "natively", 0):
                 raise needs_value("code that is not converted needs the text of a tensor")
-            return f"Tensor(symbolic, {self._payload.type}, stop_gradient={self.stop_gradient})"
-        return format_array(self._payload, self.stop_gradient, type(self)._printed_as)
+            return f"Tensor(symbolic, {self.payload.type}, stop_gradient={self.stop_gradient})"
+        return format_array(self.payload, self.stop_gradient, type(self)._printed_as)
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
@@ -276,7 +278,7 @@ class Tensor(TensorMethods):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        interface = getattr(self._payload, "__cuda_array_interface__", None)
+        interface = getattr(self.payload, "__cuda_array_interface__", None)
         if interface is None:
             raise AttributeError("__cuda_array_interface__")
         if not self.stop_gradient:
@@ -288,7 +290,7 @@ class Tensor(TensorMethods):
 
     # ---- copies ----------------------------------------------------------------------------------------------------
     def __copy__(self) -> Tensor:
-        return Tensor(self._payload, self.stop_gradient)
+        return Tensor(self.payload, self.stop_gradient)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:

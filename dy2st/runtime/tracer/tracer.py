@@ -194,8 +194,8 @@ class Tracer(ContainerState, Recorder):
         found = t.alternatives
         if not new.stop_gradient:
             found = tuple(TensorLike(a.type, False) if isinstance(a, TensorLike) else a for a in found)
-        assert isinstance(new._payload, Value)
-        self.log.set(("data", id(t)), t, Variant(new._payload, found))
+        assert isinstance(new.payload, Value)
+        self.log.set(("data", id(t)), t, Variant(new.payload, found))
 
     def before_write(self, t: Any) -> None:
         refuse_shared(self, t)
@@ -204,7 +204,7 @@ class Tracer(ContainerState, Recorder):
         """Let a tensor be what a variant is under a tag: what is written into it goes to the variant."""
         base: Any = variant.whole
         op: Any = lookup("variant_get")
-        t._view, t._seen = View(base, op, (), attributes), variant.value
+        t.view_of, t.seen_base = View(base, op, (), attributes), variant.value
 
     def own_value(self, t: Any) -> Value | None:
         return t.value if isinstance(t, Variant) else super().own_value(t)
@@ -215,12 +215,12 @@ class Tracer(ContainerState, Recorder):
         return super().stops(t)
 
     def _view_value(self, t: Tensor, base: Value) -> Value:
-        if not isinstance(t._view.base, Variant):
+        if not isinstance(t.view_of.base, Variant):
             return super()._view_value(t, base)
-        if t._seen is base:
-            assert isinstance(t._payload, Value)
-            return t._payload
-        return self.emit("variant_get", [base], t._view.attributes)
+        if t.seen_base is base:
+            assert isinstance(t.payload, Value)
+            return t.payload
+        return self.emit("variant_get", [base], t.view_of.attributes)
 
     # ---- the log ---------------------------------------------------------------------------------------------------
     def current(self, key: Key) -> Any:

@@ -253,7 +253,7 @@ def _one_element(x: Any, what: str) -> None:
         raise TypeError(f"{what} must be a tensor of one element or a bool, not {type(x).__name__}")
     if not isinstance(x, Tensor):
         return
-    payload = x._payload
+    payload = x.payload
     shape = tensor_type(payload).shape if isinstance(payload, Value) else payload.shape
     if any(isinstance(e, int) and e != 1 for e in shape):
         raise ValueError(f"{what} must have one element, not the shape [{', '.join(map(str, shape))}]")

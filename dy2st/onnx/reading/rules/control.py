@@ -59,7 +59,7 @@ def _loop(node: Node, most: Any, test: Any, *carried: Any) -> Any:
 
 
 def _is_traced(values: list[Any]) -> bool:
-    return any(isinstance(x, Tensor) and isinstance(x._payload, Value) for x in values)
+    return any(isinstance(x, Tensor) and isinstance(x.payload, Value) for x in values)
 
 
 def _unrolled(node: Node, limit: Any, going: Any, state: list[Any], scans: int) -> tuple[Any, ...]:

@@ -97,7 +97,7 @@ class Node:
 
     def _version_of(self, i: int) -> Any:
         """Return the version of an operand that had none when it was used, if that memory was overwritten since."""
-        version = getattr(self.operands[i], "_version", None) if self.operands else None
+        version = getattr(self.operands[i], "storage_version", None) if self.operands else None
         return version if version is not None and version.spoiled else None
 
     def check_results(self, used: Sequence[int]) -> None:
@@ -119,7 +119,7 @@ def edges_of(operands: Sequence[Any]) -> tuple[list[Edge], list[Any] | None]:
             edges.append(None)
             continue
         try:
-            version = t._version
+            version = t.storage_version
         except AttributeError:  # no tensor
             edges.append(None)
             continue
@@ -129,8 +129,8 @@ def edges_of(operands: Sequence[Any]) -> tuple[list[Edge], list[Any] | None]:
         if t.stop_gradient:
             edges.append(None)
         else:
-            node = t._node
-            edges.append(t if node is None else (node, t._index))
+            node = t.tape_node
+            edges.append(t if node is None else (node, t.tape_index))
     return edges, versions
 
 
@@ -138,7 +138,7 @@ def note_kept(operands: Sequence[Any]) -> None:
     """Note of operands without a gradient that the tape keeps their memory: a write must leave it as it is."""
     for t in operands:
         if t.__class__ not in _NUMBERS and getattr(t, "stop_gradient", False):
-            (t if t._version is None else t._version).kept = True
+            (t if t.storage_version is None else t.storage_version).kept = True
 
 
 _NUMBERS = frozenset((bool, int, float, type(None)))
@@ -174,7 +174,7 @@ def call(
     lists and variants. `seeded` names the results whose cotangents are expected (all that can have one when None), and
     `freed_results` those that had theirs while the Program ran.
     """
-    raw = [t._payload if isinstance(t, tensor) else t for t in inputs]  # type: ignore[attr-defined]
+    raw = [t.payload if isinstance(t, tensor) else t for t in inputs]  # type: ignore[attr-defined]
     if compiled.program.renewed:
         raw = DonatedInputs(raw)
     if seeded == () and wrapped is not None:  # what is not wrapped takes no gradient either
@@ -203,7 +203,7 @@ def call(
     for i in range(count if wrapped is None else wrapped):
         t = results[i] = wrap(tensor, results[i])
         if isinstance(t, tensor) and is_differentiable(types[i]):
-            t._node, t._index, t.stop_gradient = node, i, False  # type: ignore[attr-defined]
+            t.tape_node, t.tape_index, t.stop_gradient = node, i, False  # type: ignore[attr-defined]
     for i in freed_results:
         freed(results[i])
     return results
@@ -213,7 +213,7 @@ def freed(result: Any) -> Any:
     """Give a tensor the history of one that was differentiated already, and return it."""
     node = Node("program", [], (), None)
     node.freed = True
-    result._node, result._index, result.stop_gradient = node, 0, False
+    result.tape_node, result.tape_index, result.stop_gradient = node, 0, False
     return result
 
 
@@ -222,5 +222,5 @@ def wrap(tensor: type, value: Any) -> Any:
     if isinstance(value, (bool, int, float)) or value is None:
         return value
     made = tensor(None)
-    made._payload = value  # not through the constructor, which makes an array of a list
+    made.payload = value  # not through the constructor, which makes an array of a list
     return made

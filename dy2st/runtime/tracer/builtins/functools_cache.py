@@ -31,7 +31,7 @@ def cached_call(trace: Trace, f: Any, callable_for: Callable[[Any, Any], Any]) -
 
 def _call(trace: Trace, f: Any, callable_for: Callable[[Any, Any], Any], *args: Any, **keywords: Any) -> Any:
     given = (*args, *keywords.values())
-    if any(isinstance(x, Tensor) and not isinstance(x._payload, Value) for x in given):
+    if any(isinstance(x, Tensor) and not isinstance(x.payload, Value) for x in given):
         raise needs_value(f"{f.__name__}() keeps its results by its arguments, and is asked with a tensor from outside",
                           "call the function without its cache: f.__wrapped__(x)")  # fmt: skip
     if any(isinstance(x, (Scalar, Variant)) for x in given):

@@ -35,7 +35,7 @@ class ChosenView(View):
         return False
 
     def again(self, recorder: Recording, base: Value) -> Tensor:
-        made = self._either(recorder, lambda view: view.again(recorder, base)._payload)
+        made = self._either(recorder, lambda view: view.again(recorder, base).payload)
         return recorder.wrap(made, not self.keeps_history or recorder.stops(self.base))
 
     def put(self, recorder: Recording, base: Value, value: Value) -> Value:
@@ -55,7 +55,7 @@ def choose_view(trace: Trace, pred: Value, made: Any, one: Any, other: Any) -> N
     """Let what joins two tensors be a view, where both are views of one tensor that can be taken again."""
     if not all(isinstance(t, Tensor) for t in (made, one, other)) or made is one or made is other:
         return
-    views = one._view, other._view
+    views = one.view_of, other.view_of
     if (
         any(view is None or not _is_seen(trace, view) for view in views)
         or views[0].base is not views[1].base
@@ -64,13 +64,13 @@ def choose_view(trace: Trace, pred: Value, made: Any, one: Any, other: Any) -> N
         return
     if trace.value_of(one).type != trace.value_of(other).type:
         return
-    made._view = ChosenView(pred, *views)
-    made._seen = trace.value_of(made._view.base)
+    made.view_of = ChosenView(pred, *views)
+    made.seen_base = trace.value_of(made.view_of.base)
 
 
 def _is_seen(trace: Trace, view: View) -> bool:
     """Return whether a view that a branch took can be taken where the trace stands."""
     open_ = [x for x in view.operands if isinstance(x, (Tensor, Scalar))]
-    values = [x._payload if isinstance(x, Tensor) else x.value for x in open_]
+    values = [x.payload if isinstance(x, Tensor) else x.value for x in open_]
     known = all(isinstance(v, Value) and trace.builder.sees(v) for v in values)
     return known and view.repeatable

@@ -124,6 +124,6 @@ def _differ(things: list[Any]) -> bool:
 
 def root(x: Any) -> Any:
     """Return the tensor (or variant) whose elements `x` shows."""
-    while isinstance(x, Tensor) and x._view is not None:
-        x = x._view.base
+    while isinstance(x, Tensor) and x.view_of is not None:
+        x = x.view_of.base
     return x.whole if isinstance(x, Variant) else x

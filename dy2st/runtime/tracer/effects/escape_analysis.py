@@ -175,7 +175,7 @@ def was_there(trace: Trace, key: Key, old: set[int]) -> bool:
 
 def is_visible(trace: Trace, t: Tensor | Variant) -> bool:
     """Return whether a tensor was there before the block that is being closed."""
-    payload, builder = t._value if isinstance(t, Variant) else t._payload, trace.builder
+    payload, builder = t._value if isinstance(t, Variant) else t.payload, trace.builder
     while builder is not None and isinstance(payload, Value):
         if payload.block is builder.block:
             return True
@@ -268,7 +268,7 @@ def held_in(trace: Trace, key: Any, x: Any, around: tuple[int, ...] = ()) -> Any
 def _is_outside(trace: Trace, x: Any) -> bool:
     if isinstance(x, CONTAINERS):
         return id(x) in trace.external
-    return isinstance(x, Tensor) and not isinstance(x._payload, Value)
+    return isinstance(x, Tensor) and not isinstance(x.payload, Value)
 
 
 def reached(trace: Trace, beside: Iterable[int] = ()) -> set[int]:

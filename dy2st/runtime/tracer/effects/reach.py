@@ -66,7 +66,7 @@ class Reach:
         waiting = [(x, False) for x in roots]
         while waiting:
             x, outside = waiting.pop()
-            if isinstance(x, SYMBOLIC) or (isinstance(x, Tensor) and isinstance(x._payload, Value)):
+            if isinstance(x, SYMBOLIC) or (isinstance(x, Tensor) and isinstance(x.payload, Value)):
                 self.symbolic = True
             elif not is_atom(x) and id(x) not in self.seen:
                 self.seen[id(x)] = x

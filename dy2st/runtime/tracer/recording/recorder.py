@@ -57,7 +57,7 @@ class Recorder(RecordedGradients):
         value = self.own_value(t)
         while value is None:
             views.append(t)
-            t = t._view.base
+            t = t.view_of.base
             value = self.own_value(t)
         for view in reversed(views):
             value = self._view_value(view, value)
@@ -67,16 +67,16 @@ class Recorder(RecordedGradients):
         """Return the value that a tensor has by itself; None for a view, whose base may have been written."""
         written = self.log.get(("data", id(t)))
         if written is not MISSING:
-            return written._payload
-        payload = t._payload
-        if t._view is None:
+            return written.payload
+        payload = t.payload
+        if t.view_of is None:
             return payload if isinstance(payload, Value) else self.state(t)
         return payload if isinstance(payload, Value) and not self.log.has_data else None
 
     def value_so_far(self, t: Tensor) -> Value | None:
         """Return the value that a tensor has here by itself; None where it has none, or nothing has asked for it."""
         written = self.log.get(("data", id(t)))
-        payload = t._payload if written is MISSING else written._payload
+        payload = t.payload if written is MISSING else written.payload
         return payload if isinstance(payload, Value) else None
 
     def state(self, t: Tensor) -> Value:
@@ -85,10 +85,10 @@ class Recorder(RecordedGradients):
 
     def _view_value(self, t: Tensor, base: Value) -> Value:
         """Return the value of a view of what has the value `base` now."""
-        view: View = t._view
-        if isinstance(t._payload, Value) and t._seen is base:
-            return t._payload
-        return view.again(self, base)._payload
+        view: View = t.view_of
+        if isinstance(t.payload, Value) and t.seen_base is base:
+            return t.payload
+        return view.again(self, base).payload
 
     def wrap(self, value: Value, stop_gradient: bool = True) -> Tensor:
         """Return a tensor with this value."""
@@ -98,7 +98,7 @@ class Recorder(RecordedGradients):
 
     def is_leaf(self, t: Tensor) -> bool:
         """Return whether no operation that is being differentiated made a tensor."""
-        return self.stops(t) or (t._payload.operation is None if isinstance(t._payload, Value) else t._node is None)
+        return self.stops(t) or (t.payload.operation is None if isinstance(t.payload, Value) else t.tape_node is None)
 
     def stops(self, t: Tensor) -> bool:
         """Return whether no gradient flows into a tensor."""
@@ -106,7 +106,7 @@ class Recorder(RecordedGradients):
             written = self.log.get(("data", id(t)))
             if written is not MISSING:
                 return written.stop_gradient
-            view: View | None = t._view
+            view: View | None = t.view_of
             if view is None or not view.keeps_history or self._is_current(t):
                 return t.stop_gradient
             t = view.base
@@ -115,9 +115,9 @@ class Recorder(RecordedGradients):
     def _is_current(self, t: Tensor) -> bool:
         """Return whether nothing was written into what a view shows since it was made."""
         while isinstance(t, Tensor) and self.own_value(t) is None:
-            base = t._view.base
+            base = t.view_of.base
             value = self.own_value(base)
-            if t._seen is not (base._payload if value is None else value):
+            if t.seen_base is not (base.payload if value is None else value):
                 return False
             t = base
         return True
@@ -158,9 +158,9 @@ class Recorder(RecordedGradients):
         made = tuple(self._result(v, flows) for v in results)
         if op.is_view and op.makes_view(**attributes) and isinstance(made[0], Tensor):
             base = operands[0]
-            made[0]._view = View(base, op, operands[1:], attributes)
-            made[0]._seen = self.value_of(base)  # type: ignore[assignment]
-            self.views_of.setdefault(id(base), []).append(made[0]._view)
+            made[0].view_of = View(base, op, operands[1:], attributes)
+            made[0].seen_base = self.value_of(base)  # type: ignore[assignment]
+            self.views_of.setdefault(id(base), []).append(made[0].view_of)
         return made[0] if len(made) == 1 else made
 
     def _result(self, value: Value, flows: bool) -> Any:
@@ -199,7 +199,7 @@ class Recorder(RecordedGradients):
 
     def shape_outside(self, t: Tensor) -> list[Any]:
         """Return the extents of a tensor that comes from outside of the Program."""
-        return list(t._payload.shape)
+        return list(t.payload.shape)
 
     def item(self, t: Tensor) -> Scalar:
         """Return the one element of a tensor as a symbolic number."""
@@ -234,17 +234,17 @@ class Recorder(RecordedGradients):
 
         A tensor through which a gradient flows keeps its history where gradients are off: a leaf stays that leaf.
         """
-        if current().grad and not isinstance(t._payload, Value):
+        if current().grad and not isinstance(t.payload, Value):
             refuse_leaf(t)
         value = self._fitted(t, new)
         flows = not self.stops(new) and current().grad
-        if t._view is None:
+        if t.view_of is None:
             self.before_write(t)
             if not current().grad and not self.stops(t):
                 value, flows = self.emit("renew", [value, self.value_of(t)]), True
             self.log.set(("data", id(t)), t, self.wrap(value, not flows))
             return
-        view: View = t._view
+        view: View = t.view_of
         if flows and not view.keeps_history:
             raise StructureError(
                 "a value that has a gradient is written into a detached tensor: write into a clone of it"
@@ -258,9 +258,9 @@ class Recorder(RecordedGradients):
 
         So `t` can become a tensor of another shape; other blocks and callers know it by the one that it has.
         """
-        made = t._payload.operation if isinstance(t._payload, Value) else None
+        made = t.payload.operation if isinstance(t.payload, Value) else None
         written, top = ("data", id(t)), self.log.overlays[-1]
-        if made is None or t._payload.block is not self.builder.block or (made.blocks and t._view is None):
+        if made is None or t.payload.block is not self.builder.block or (made.blocks and t.view_of is None):
             return False
         if (written in top) != (self.log.get(written) is not MISSING):
             return False
@@ -295,7 +295,7 @@ class Recorder(RecordedGradients):
         found = self.log.get(("grad", id(t)))
         if found is not MISSING:
             return found
-        if not isinstance(t._payload, Value):
+        if not isinstance(t.payload, Value):
             self.note_attribute(t, "_grad", t._grad)
         return t._grad
 

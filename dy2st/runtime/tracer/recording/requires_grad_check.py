@@ -20,7 +20,7 @@ from dy2st.runtime.tracer.effects.trace import Trace
 
 def refuse_unsettled(trace: Trace, t: Any) -> None:
     """Raise StructureError where it is known only at run time whether a tensor needs a gradient."""
-    if not isinstance(t, Tensor) or t.stop_gradient or not isinstance(t._payload, Value):
+    if not isinstance(t, Tensor) or t.stop_gradient or not isinstance(t.payload, Value):
         return
     if not _surely_needs(trace, trace.value_of(t)):
         raise error_here(

@@ -39,7 +39,7 @@ class Training:
         paddle.seed(7)
         self.parameters = [paddle.create_parameter(shape, "float32") for shape in SHAPES]
         for p in self.parameters:
-            p._payload = p._payload.astype(paddle.zeros([1], dtype)._payload.dtype)
+            p.payload = p.payload.astype(paddle.zeros([1], dtype).payload.dtype)
         name, fixed = OPTIMIZERS[kind]
         self.rate = rate()
         made = getattr(paddle.optimizer, name)

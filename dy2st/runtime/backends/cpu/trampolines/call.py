@@ -90,9 +90,9 @@ class _Layout:
     """Where a tensor has its slots, and how one is made."""
 
     def __init__(self, at: dict[str, int]):
-        self._array, self._stop = at["_payload"], at["stop_gradient"]
+        self._array, self._stop = at["payload"], at["stop_gradient"]
         pattern = Tensor(None)
-        filled = {name: getattr(pattern, name) for name in at if name != "_payload" and hasattr(pattern, name)}
+        filled = {name: getattr(pattern, name) for name in at if name != "payload" and hasattr(pattern, name)}
         slots = [word for name, value in filled.items() for word in (at[name], id(value))]
         self._kept = [*filled.values(), ()]
         self._maker = _words([maker(), id(Tensor), id(self._kept[-1]), len(filled), *slots])

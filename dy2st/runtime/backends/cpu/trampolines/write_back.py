@@ -38,7 +38,7 @@ def known_writes(writes: Sequence[tuple[Tensor, int]], shared: Callable[[Tensor,
     at = places(Tensor) if call.is_loaded() else None
     if at is None:
         return None
-    where = [id(shared), at["_payload"], at["_version"], at["_grad"], len(writes)]
+    where = [id(shared), at["payload"], at["storage_version"], at["_grad"], len(writes)]
     lines = [word for t, number in writes for word in (id(t), number)]
     plate = np.array([0, 0, *api.addresses(), *where, *lines], np.int64)
     return api.builtin_function(_address(), "dy2st", plate, (shared, writes))

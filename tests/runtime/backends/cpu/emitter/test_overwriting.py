@@ -47,7 +47,7 @@ class Training:
         """Make two steps, and say that no tensor has views, which would have to see what is written."""
         stepped(self, self)
         for t in self.tensors():
-            t._version = None
+            t.storage_version = None
         return self
 
     def tensors(self) -> list[Any]:
@@ -56,10 +56,10 @@ class Training:
         return [t for t in (*self.net.parameters(), *state) if t.ndim]
 
     def arrays(self) -> list[np.ndarray]:
-        return [t._payload.copy() for t in self.tensors()]
+        return [t.payload.copy() for t in self.tensors()]
 
     def places(self) -> list[int]:
-        return [t._payload.ctypes.data for t in self.tensors()]
+        return [t.payload.ctypes.data for t in self.tensors()]
 
 
 def stepped(*all: Training) -> None:
@@ -131,12 +131,12 @@ def test_every_cpu(each_cpu: str) -> None:
 
 # ---- somebody else holds the array ----------------------------------------------------------------------------------
 HELD: dict[str, Callable[[Any], Any]] = {
-    "the array": lambda t: t._payload,
-    "a view of the array": lambda t: t._payload[3:],
-    "a view of a view": lambda t: t._payload[3:].T[:2],
-    "a buffer": lambda t: memoryview(t._payload),
-    "a tensor on the array": lambda t: paddle.to_tensor(0.0).__class__(t._payload),
-    "a list": lambda t: [t._payload],
+    "the array": lambda t: t.payload,
+    "a view of the array": lambda t: t.payload[3:],
+    "a view of a view": lambda t: t.payload[3:].T[:2],
+    "a buffer": lambda t: memoryview(t.payload),
+    "a tensor on the array": lambda t: paddle.to_tensor(0.0).__class__(t.payload),
+    "a list": lambda t: [t.payload],
 }
 
 
@@ -145,9 +145,9 @@ HELD: dict[str, Callable[[Any], Any]] = {
 def test_what_is_held_stays_as_it_was(kind: str, number: int) -> None:
     training = Training().alone()
     held = HELD[kind](training.tensors()[number])
-    before = np.array(getattr(held, "_payload", held))
+    before = np.array(getattr(held, "payload", held))
     training.step(training.x)
-    np.testing.assert_array_equal(np.array(getattr(held, "_payload", held)), before)
+    np.testing.assert_array_equal(np.array(getattr(held, "payload", held)), before)
     del held
     places = training.places()
     training.step(training.x)
@@ -171,7 +171,7 @@ def test_a_state_dict_that_is_held_follows_as_in_eager_mode() -> None:
 def test_memory_of_somebody_else_is_not_written() -> None:
     training = Training().alone()
     foreign = bytearray(np.ones((SIZE, SIZE), "float32").tobytes())
-    training.net[0].weight._payload = np.frombuffer(foreign, "float32").reshape(SIZE, SIZE)
+    training.net[0].weight.payload = np.frombuffer(foreign, "float32").reshape(SIZE, SIZE)
     before = bytes(foreign)
     training.step(training.x)
     assert bytes(foreign) == before
@@ -180,9 +180,9 @@ def test_memory_of_somebody_else_is_not_written() -> None:
 def test_a_read_only_array_is_not_written() -> None:
     training = Training().alone()
     weight = training.net[0].weight
-    weight._payload = weight._payload.copy()
-    weight._payload.flags.writeable = False
-    place, before = weight._payload, weight._payload.copy()
+    weight.payload = weight.payload.copy()
+    weight.payload.flags.writeable = False
+    place, before = weight.payload, weight.payload.copy()
     training.step(training.x)
     np.testing.assert_array_equal(place, before)
 
@@ -190,13 +190,13 @@ def test_a_read_only_array_is_not_written() -> None:
 def test_one_array_as_two_parameters_is_not_written_twice() -> None:
     training, eager = Training().alone(), Training(static=False).alone()
     first, second = training.net[0].weight, training.net[2].weight
-    shared = first._payload.copy()
-    first._payload = second._payload = shared
-    eager.net[0].weight._payload, eager.net[2].weight._payload = shared.copy(), shared.copy()
+    shared = first.payload.copy()
+    first.payload = second.payload = shared
+    eager.net[0].weight.payload, eager.net[2].weight.payload = shared.copy(), shared.copy()
     before = shared.copy()
     stepped(training, eager)
     np.testing.assert_array_equal(shared, before)
-    close([first._payload, second._payload], [eager.net[0].weight._payload, eager.net[2].weight._payload])
+    close([first.payload, second.payload], [eager.net[0].weight.payload, eager.net[2].weight.payload])
 
 
 def test_a_loss_outside_keeps_the_parameters_that_it_saw() -> None:
@@ -240,7 +240,7 @@ def test_arrays_go_when_their_tensors_go() -> None:
     training = Training()
     for _ in range(3):
         training.step(training.x)
-    arrays = [weakref.ref(t._payload) for t in training.tensors()]
+    arrays = [weakref.ref(t.payload) for t in training.tensors()]
     del training
     gc.collect()
     assert not any(ref() is not None for ref in arrays)
@@ -262,12 +262,12 @@ def test_who_reads_beside_sees_whole_parameters(size: int) -> None:
     minus = -paddle.ones([size, size])
     step(minus)
     step(minus)
-    weight._version = None
+    weight.storage_version = None
     done, torn = threading.Event(), list[float]()
 
     def read() -> None:
         while not done.is_set():
-            array = weight._payload
+            array = weight.payload
             torn.extend({float(array[0, 0]), float(array[-1, -1])} if array[0, 0] != array[-1, -1] else ())
 
     reader = threading.Thread(target=read)
@@ -277,7 +277,7 @@ def test_who_reads_beside_sees_whole_parameters(size: int) -> None:
     done.set()
     reader.join()
     assert not torn
-    assert float(weight._payload[0, 0]) == 202
+    assert float(weight.payload[0, 0]) == 202
 
 
 def test_steps_of_two_threads_at_once_leave_finite_parameters() -> None:

@@ -111,7 +111,7 @@ def test_a_run_holds_its_arrays_though_the_tensor_gets_another_one() -> None:
     x = tensor(1.0)
 
     def replace(array: Any) -> Any:
-        x._payload = np.zeros(1)
+        x.payload = np.zeros(1)
         gc.collect()
         return [array + sys.getrefcount(array) * 0]
 
@@ -122,7 +122,7 @@ def test_nothing_is_held_after_a_call_and_nothing_lost() -> None:
     x, array = tensor(1.0), np.zeros(3, "float32")
     result, held, word = [array], (object(),), "word"
     look = known(ONE, False, True, results=(0,))
-    names = x, x._payload, array, held, held[0], word, Tensor, UNSEEN
+    names = x, x.payload, array, held, held[0], word, Tensor, UNSEEN
 
     def counts() -> list[int]:
         return [sys.getrefcount(thing) for thing in names]

@@ -27,8 +27,8 @@ def test_tensors_get_the_arrays_of_their_results() -> None:
     (x, y), arrays = tensors(2), [np.zeros(1), np.ones(1), np.ones(2)]
     x._grad = y
     assert written([(y, 2), (x, 0), (x, write_back.NO_GRADIENT)])(arrays) is None
-    assert x._payload is arrays[0]
-    assert y._payload is arrays[2]
+    assert x.payload is arrays[0]
+    assert y.payload is arrays[2]
     assert x._grad is None
 
 
@@ -39,13 +39,13 @@ def test_a_tensor_with_a_version_goes_to_python() -> None:
     assert len(seen) == 1
     assert seen[0][0] is x
     assert seen[0][1] is arrays[0]
-    assert y._payload is arrays[1]
+    assert y.payload is arrays[1]
     assert view.tolist() == [0.0]
 
 
 def test_an_error_ends_the_writes() -> None:
     x, y = tensors(2)
-    view, before = x[:], y._payload
+    view, before = x[:], y.payload
 
     def refuse(*_: Any) -> None:
         raise ValueError("no good")
@@ -54,7 +54,7 @@ def test_an_error_ends_the_writes() -> None:
         written([(x, 0), (y, 0)], refuse)([np.zeros(1)])
     with pytest.raises(IndexError):
         written([(y, 3)])([np.zeros(1)])
-    assert y._payload is before
+    assert y.payload is before
     assert view is not None
 
 
