@@ -159,7 +159,7 @@ class Recorder(RecordedGradients):
         if op.is_view and op.makes_view(**attributes) and isinstance(made[0], Tensor):
             base = operands[0]
             made[0].view_of = View(base, op, operands[1:], attributes)
-            made[0].seen_base = self.value_of(base)  # type: ignore[assignment]
+            made[0].seen_base = self.value_of(base)
             self.views_of.setdefault(id(base), []).append(made[0].view_of)
         return made[0] if len(made) == 1 else made
 
