@@ -36,6 +36,14 @@ def forced_cpu() -> str | None:
     return os.environ.get("DY2ST_CPU") or None
 
 
+def emulates_cuda() -> bool:
+    """Return whether `DY2ST_CUDA` asks for a CUDA device that this machine's CPU stands for."""
+    chosen = os.environ.get("DY2ST_CUDA", "")
+    if chosen not in ("", "emulated"):
+        raise ValueError(f"DY2ST_CUDA is 'emulated' or not set, not {chosen!r}")
+    return bool(chosen)
+
+
 def num_threads() -> int | None:
     """Return what `DY2ST_NUM_THREADS` says, else the outermost number of `OMP_NUM_THREADS`; None for neither."""
     own = _number("DY2ST_NUM_THREADS", "a whole number of at least 1", least=1)

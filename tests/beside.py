@@ -60,7 +60,8 @@ class Beside:
     def remember(self, plan: Any, program: Program) -> None:
         """Note the Program of a plan if it is its turn."""
         self._turn += 1
-        taken = self._turn % self._share == 0 and can_run_twice(program)
+        on_cpu = getattr(plan, "xp", np) is np
+        taken = on_cpu and self._turn % self._share == 0 and can_run_twice(program)
         self._plans[id(plan)] = plan, silenced(program) if taken else None
 
     def program_of(self, runner: Any) -> Program | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st import config
 from dy2st.errors import MissingExtraError
 from dy2st.ir.context import current
 
@@ -58,12 +59,14 @@ class CUDAPlace(Place):
 
 
 CPU = Place("cpu")
+_EMULATION = "dy2st.runtime.backends.cuda.emulation.namespace"
+"""What stands for CuPy where `DY2ST_CUDA` asks for it."""
 
 
 def cuda(index: int = 0) -> ModuleType:
     """Return CuPy with device `index` usable; one clear error when the package or the driver is not there."""
     try:
-        cupy = importlib.import_module("cupy")
+        cupy = importlib.import_module(_EMULATION if config.emulates_cuda() else "cupy")
     except ImportError:
         raise MissingExtraError("cupy", "cuda13", "running on a CUDA device") from None
     try:

@@ -23,6 +23,10 @@ _HANDLE, _TEXT, _INT, _OUT = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, cty
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "InitializeNativeTarget": (None,),
     "InitializeNativeAsmPrinter": (None,),
+    "InitializeAllTargetInfos": (None,),
+    "InitializeAllTargets": (None,),
+    "InitializeAllTargetMCs": (None,),
+    "InitializeAllAsmPrinters": (None,),
     "GetVersionInfo": (ctypes.c_uint,),
     "GetProcessTriple": (None, _OUT),
     "GetHostCPUName": (None, _OUT),
@@ -126,6 +130,14 @@ def _load_beside(path: str) -> None:
         ctypes.CDLL(None).dlopen(path.encode(), os.RTLD_NOW)
 
 
+@functools.cache
+def _know_all_targets() -> None:
+    """Let LLVM make code for other machines than this one."""
+    lib = library()
+    for what in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
+        getattr(lib, f"InitializeAll{what}")()
+
+
 def version() -> int:
     """Return the version of LLVM, as one number."""
     return library().GetVersionInfo()
@@ -197,6 +209,8 @@ def _lent(lib: _Library, wanted: TargetMachine) -> Iterator[Any]:
 
 
 def _made(lib: _Library, wanted: TargetMachine) -> Any:
+    if wanted.triple.startswith("nvptx"):
+        _know_all_targets()
     target, message = lib.called(lib.GetTargetFromTriple, wanted.triple.encode())
     if not target:
         raise RuntimeError(message)

@@ -45,10 +45,12 @@ def schedule(block: Block, apart: Collection[Operation] = (), last: Collection[V
 
     Products `apart` are finished by themselves, and what makes one of the values `last` is not put to a product.
     """
-    return joined(with_epilogues(_Schedule(block).steps, block.results, apart, last))
+    return joined(with_epilogues(Schedule(block).steps, block.results, apart, last))
 
 
-class _Schedule:
+class Schedule:
+    """The steps of a block before groups are joined; another backend says for itself what enters groups."""
+
     def __init__(self, block: Block):
         self.steps: list[Operation | FusedGroup] = []
         self.open: dict[FusedGroup, None] = {}
@@ -74,6 +76,18 @@ class _Schedule:
             self._stand_alone(value)
         self._name_results(block)
 
+    def is_fusible(self, operation: Operation) -> bool:
+        """Return whether a group may hold an operation."""
+        return _fusible(operation)
+
+    def is_in_registers(self, operation: Operation) -> bool:
+        """Return whether an operation is rather written on the registers of small tensors."""
+        return is_in_registers(operation)
+
+    def is_better_alone(self, group: FusedGroup) -> bool:
+        """Return whether a group of one operation is rather run as that operation."""
+        return _is_alone(group)
+
     def _close_before(self, operation: Operation) -> None:
         """Let the groups that may raise run, where it would be seen that they do not run before an operation.
 
@@ -93,13 +107,13 @@ class _Schedule:
             self.maker.pop(value, None)
         used = (v for operation in group.members for v in operation.operands)
         group.operands = [v for v in dict.fromkeys(used) if v not in made]
-        self.steps.append(group.members[0] if _is_alone(group) else group)
+        self.steps.append(group.members[0] if self.is_better_alone(group) else group)
 
     def _joins(self, operation: Operation) -> bool:
         """Put an operation into a group; False where it stands for itself."""
         if not self.unfilled.isdisjoint(operation.results):
             return False
-        if not _fusible(operation) or (is_in_registers(operation) and not self._is_made_open(operation)):
+        if not self.is_fusible(operation) or (self.is_in_registers(operation) and not self._is_made_open(operation)):
             return False
         if _repeats_a_number(operation) and not self._is_made_open(operation):
             self.spread[operation.results[0]] = operation

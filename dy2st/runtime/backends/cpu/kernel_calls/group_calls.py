@@ -176,7 +176,7 @@ def _extents(w: FunctionEmitter, group: FusedGroup, given: dict[Value, Component
         if found.setdefault(axis, extent) != extent:
             checks.append((extent, found[axis]))
     for operation in group.members:
-        template, dims = _said(operation)
+        template, dims = told_shape(operation)
         for axis, part in zip(group.maps[operation.results[0]], template, strict=bool(template)):
             extent = given[next(dims)][0] if part is None else str(part)
             if axis is None:
@@ -199,7 +199,7 @@ def _extents(w: FunctionEmitter, group: FusedGroup, given: dict[Value, Component
     return made
 
 
-def _said(operation: Operation) -> tuple[Sequence[int | None], Iterator[Value]]:
+def told_shape(operation: Operation) -> tuple[Sequence[int | None], Iterator[Value]]:
     """Return the shape that an operation is told, and the numbers that are its other extents; or nothing."""
     if isinstance(operation.op, (Broadcast, Full)):
         return operation.attributes["shape"], iter(operation.operands[1:])
