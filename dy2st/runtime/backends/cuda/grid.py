@@ -155,7 +155,7 @@ class DeviceGrid(Grid):
 
 
 class EmulatedGrid(Grid):
-    """Threads as turns of a loop: a phase runs all of a block, one after the other."""
+    """Threads as iterations of a loop: a phase runs all of a block, one after the other."""
 
     more = [("i64", "%blocks")]
 
