@@ -30,7 +30,7 @@ def panels_and_title(thing: Any, input_spec: Sequence[Any] | None, details: bool
     if isinstance(thing, Layer):
         return _layer(thing, input_spec, details)
     if isinstance(thing, StaticFunction):
-        return _traced(_concrete(thing, input_spec), details, thing._instance), str(
+        return _traced(_concrete(thing, input_spec), details, thing.instance), str(
             getattr(thing, "__name__", "function")
         )
     if program_file.is_path(thing):
@@ -94,7 +94,7 @@ def _layer(layer: Layer, input_spec: Sequence[Any] | None, details: bool) -> tup
     title = type(layer).__name__
     forward = layer.forward
     if isinstance(forward, StaticFunction) and (input_spec is not None or len(forward.program_cache) or
-                                                forward._input_spec is not None):  # fmt: skip
+                                                forward.input_spec is not None):  # fmt: skip
         return _traced(_concrete(forward, input_spec), details, layer), title
     if input_spec is not None:
         return _traced(_concrete(to_static(forward, full_graph=True), input_spec), details, layer), title

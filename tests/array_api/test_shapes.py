@@ -63,4 +63,4 @@ def test_programs_hand_them_out():
         assert [type(s) for s in (got[0], got[1][0], got[2])] == [type(want[0])] * 3
         assert got[0] is got[1][0]
         assert got[0] == tuple(want[0])
-    assert len(static._cache.concrete_programs()) == 1
+    assert len(static.program_cache.concrete_programs()) == 1

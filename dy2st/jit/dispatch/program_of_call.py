@@ -7,6 +7,7 @@ A call whose trace is refused because Python needs an extent of an input is trac
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +24,7 @@ from dy2st.jit.dispatch.inline_cache_run import modes_of
 from dy2st.jit.dispatch.program_cache import ProgramCache
 from dy2st.jit.dispatch.retrace_warning import MANY, warn_of_tracing
 from dy2st.jit.dispatch.trace_call import trace_call
-from dy2st.jit.guards.call_signature import FlatCall, FunctionDefaults, check_specs, flatten, signature_of
+from dy2st.jit.guards.call_signature import FlatCall, FunctionDefaults, bind, check_specs, flatten, signature_of
 from dy2st.jit.tracing.fixed_extents import fix
 from dy2st.jit.tracing.input_spec_binding import flat_specs
 from dy2st.jit.tracing.trace import FunctionTrace
@@ -78,6 +79,30 @@ class ProgramOfCall(Locked):
         """The calls that were traced, in words."""
         self._memory: prefault.ExpectedMemory | None = None
         """What the first call is expected to take, until that is known."""
+
+    @property
+    def python_function(self) -> Callable[..., Any]:
+        """The function as it was written, not bound to an object."""
+        return self._function
+
+    @property
+    def instance(self) -> Any:
+        """The object that the function is bound to."""
+        return self._instance
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The parameters that calls are bound to."""
+        return self._signature
+
+    @property
+    def input_spec(self) -> Sequence[Any] | None:
+        """What was declared of the inputs."""
+        return self._input_spec
+
+    def program_for(self, inputs: Sequence[Any], keywords: dict[str, Any]) -> tuple[ConcreteProgram | None, FlatCall]:
+        """Return the Program for a call, None where it falls back, and the arguments as it takes them."""
+        return self._program(flatten(bind(self._signature, inputs, keywords), self._open.arguments))
 
     def _specs(self) -> dict[str, InputSpec]:
         if self._input_spec is None:
@@ -156,7 +181,7 @@ class ProgramOfCall(Locked):
             if refused in self._eager:
                 return None, made
         try:
-            program = self._traced(made, specs)
+            program = self.traced(made, specs)
         except (ConversionError, TraceError) as error:
             if made.numbers or made.opened:
                 self._open.close_arguments(made)
@@ -203,11 +228,12 @@ class ProgramOfCall(Locked):
         if self._cache.traced + self._history.once == MANY:
             warn_of_tracing(self._function, why, self._cache.most)
 
-    def _traced(
+    def traced(
         self, made: FlatCall, specs: dict[str, InputSpec], notes: LoopStateNotes | None = None, *,
         by_value: bool = False,
         exactly: int = MOST_FIXED,
     ) -> ConcreteProgram:  # fmt: skip
+        """Trace a call; `by_value` takes numbers that the function reads as they are."""
         made_trace = FunctionTrace(frozenset(self._open.state), notes)
         made_trace.by_value = by_value
         made_trace.fixed_state = frozenset(self._open.fixed_state)
@@ -225,7 +251,7 @@ class ProgramOfCall(Locked):
                 self._open.close_state(made_trace.opened)
             elif not made_trace.loop_notes.dropped() and not fixing(exactly=False):
                 raise
-            return self._traced(made, specs, made_trace.loop_notes, by_value=by_value, exactly=exactly)
+            return self.traced(made, specs, made_trace.loop_notes, by_value=by_value, exactly=exactly)
         for note in traced.notes:
             self._history.fall_back(note)
         return ConcreteProgram(traced, made, strict=self.strict)

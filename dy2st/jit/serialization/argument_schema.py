@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.containers import DICT, LIST, is_container, is_dict, is_list, is_sequence
 from dy2st.errors import FileFormatError
 from dy2st.jit.guards.call_signature import ContainerNode, InputLeaf, StaticLeaf
 from dy2st.jit.serialization.output_schema import (
@@ -56,11 +57,11 @@ def signature_to_json(signature: inspect.Signature) -> Json:
 
 def signature_from_json(data: Json, where: str) -> inspect.Signature:
     """Return the signature that `signature_to_json` wrote."""
-    if type(data) is not list:
+    if type(data) is not LIST:
         raise FileFormatError(f"{where}: a list of parameters is expected")
     made: list[inspect.Parameter] = []
     for entry in data:
-        if type(entry) is not list or len(entry) not in (2, 3) or not all(type(e) is str for e in entry[:2]):
+        if type(entry) is not LIST or len(entry) not in (2, 3) or not all(type(e) is str for e in entry[:2]):
             raise FileFormatError(f"{where}: a parameter is a name, a kind and a default, not {entry!r:.60}")
         if entry[1] not in _KINDS:
             raise FileFormatError(f"{where}: {entry[1]!r:.60} is no kind of parameter")
@@ -92,16 +93,16 @@ def tree_to_json(tree: Any, name: str) -> Json:
 
 def tree_from_json(data: Json, inputs: int, where: str, depth: int = 0) -> Any:
     """Return the tree that `tree_to_json` wrote; its leaves are numbers below `inputs`."""
-    if depth > MAX_DEPTH or type(data) is not dict or len(data) != 1:
+    if depth > MAX_DEPTH or type(data) is not DICT or len(data) != 1:
         raise FileFormatError(f"{where}: {data!r:.60} does not say what an argument is made of")
     ((kind, content),) = data.items()
     if kind == "input" and type(content) is int and 0 <= content < inputs:
         return InputLeaf(content)
     if kind == "fixed":
         return StaticLeaf(constant_from_json(content, where))
-    if kind in CONTAINERS and type(content) is list:
+    if kind in CONTAINERS and is_list(content):
         return ContainerNode(CONTAINERS[kind], [tree_from_json(i, inputs, where, depth + 1) for i in content], None)
-    if kind == "dict" and type(content) is list and all(map(is_pair, content)):
+    if kind == "dict" and is_list(content) and all(map(is_pair, content)):
         items = [tree_from_json(pair[1], inputs, where, depth + 1) for pair in content]
         return ContainerNode(dict, items, [key_from_json(pair[0], where) for pair in content])
     raise FileFormatError(f"{where}: {data!r:.60} does not say what an argument is made of")
@@ -117,7 +118,7 @@ def collect(tree: Any, x: Any, name: str, leaves: list[Any], names: list[str]) -
         if not _same(tree.value, x):
             raise ValueError(f"argument '{name}' was saved as {tree.value!r} and cannot be {_shown(x)}")
     elif tree.keys is not None:
-        if not isinstance(x, dict) or list(x) != tree.keys:
+        if not is_dict(x) or list(x) != tree.keys:
             raise ValueError(
                 f"argument '{name}' was saved as a dict with the keys {_words(tree.keys)}, not {_shown(x)}"
             )
@@ -135,9 +136,9 @@ def _same(saved: Any, x: Any) -> bool:
     """Return whether an argument is the constant that was saved, containers item by item."""
     if same_constant(saved, x):
         return True
-    if type(saved) is not type(x) or not isinstance(saved, (list, tuple, dict)) or len(saved) != len(x):
+    if type(saved) is not type(x) or not is_container(saved) or len(saved) != len(x):
         return False
-    if isinstance(saved, dict):
+    if is_dict(saved):
         return list(saved) == list(x) and all(_same(v, x[k]) for k, v in saved.items())
     return all(map(_same, saved, x))
 
@@ -156,9 +157,9 @@ def _collect_leaf(tree: InputLeaf, x: Any, name: str, leaves: list[Any]) -> None
 def _shown(x: Any) -> str:
     if x is None or isinstance(x, (bool, int, float, str)):
         return repr(x)[:60]
-    if isinstance(x, dict):
+    if is_dict(x):
         return f"a dict with the keys {_words(list(x))}"
-    return f"a {type(x).__name__}" + (f" of {len(x)} items" if isinstance(x, (list, tuple)) else "")
+    return f"a {type(x).__name__}" + (f" of {len(x)} items" if is_sequence(x) else "")
 
 
 def _words(keys: Sequence[Any]) -> str:

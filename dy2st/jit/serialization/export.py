@@ -32,8 +32,8 @@ from dy2st.runtime.tracer.values.abstract import Const, Number
 def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable[[str], bool]) -> SavedLayer:
     """Trace what a file holds of a Layer or function; `reserved` tells the names that a loaded layer has itself."""
     forward, others = static_functions(model, input_spec)
-    owner = model if isinstance(model, Layer) else forward._instance
-    names = StateNames(owner, forward._function)
+    owner = model if isinstance(model, Layer) else forward.instance
+    names = StateNames(owner, forward.python_function)
     program = Program({}, "forward")
     methods: dict[str, SavedMethod] = {}
     for name, static in {"forward": forward, **others}.items():
@@ -69,11 +69,11 @@ class _Saver:
         def forward(*args: Any, **keywords: Any) -> Any:
             return layer(*args, **keywords)
 
-        forward.__signature__ = static._signature  # type: ignore[attr-defined]
-        return StaticFunction(forward, static._input_spec, True, checkpoint=static.checkpoint)
+        forward.__signature__ = static.signature  # type: ignore[attr-defined]
+        return StaticFunction(forward, static.input_spec, True, checkpoint=static.checkpoint)
 
     def method(self, kinds: list[CallSignature]) -> SavedMethod:
-        made = SavedMethod(self.static._signature)
+        made = SavedMethod(self.static.signature)
         for kind in kinds:
             calls = self._modes(kind)
             if len(calls) == 2 and self._same(calls[0], calls[1]):
@@ -108,7 +108,7 @@ class _Saver:
             raise refused[now]
         for training, error in refused.items():
             self._warn(
-                f"`{self.static._function.__qualname__}` is saved for {_purpose(not training)} only: traced for "
+                f"`{self.static.python_function.__qualname__}` is saved for {_purpose(not training)} only: traced for "
                 f"{_purpose(training)} it raised {type(error).__name__}: {error}"
             )
         return found
@@ -119,16 +119,19 @@ class _Saver:
         context = {"layer": self.owner} if isinstance(self.owner, Layer) else {}
         try:
             with replaced(trace=None, grad=True, **context):
-                fresh = StaticFunction(self.static._function, None, True, self.static._instance, self.static.checkpoint)
-                found = fresh._traced(
+                static = self.static
+                fresh = StaticFunction(static.python_function, None, True, static.instance, static.checkpoint)
+                found = fresh.traced(
                     made, kind.specs, by_value=True
                 )  # a function of its own: the user's stays as it is
         except (ConversionError, TraceError) as error:
-            name = self.static._function.__qualname__
+            name = self.static.python_function.__qualname__
             raise TraceError(f"`{name}` cannot be saved because it cannot become a Program: {error}") from error
         if found.traced.failed is not None:
             error = found.traced.failed
-            raise TraceError(f"`{self.static._function.__qualname__}` cannot be saved: it always raises {error!r}")
+            raise TraceError(
+                f"`{self.static.python_function.__qualname__}` cannot be saved: it always raises {error!r}"
+            )
         return found, made, kind
 
     # ---- what a file says of a trace -------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def static_functions(model: Any, input_spec: Sequence[Any] | None) -> tuple[Stat
         static = (
             getattr(model, name, None) if isinstance(_static_attribute(type(model), name), StaticFunction) else None
         )
-        if isinstance(static, StaticFunction) and (len(static._cache) or static._input_spec is not None):
+        if isinstance(static, StaticFunction) and (len(static.program_cache) or static.input_spec is not None):
             found[name] = static
     forward = model.forward
     found.pop("forward", None)
@@ -62,15 +62,15 @@ def to_trace(function: Any, input_spec: Sequence[Any] | None) -> StaticFunction:
 
 def call_signatures(static: StaticFunction, input_spec: Sequence[Any] | None) -> list[CallSignature]:
     """Return the kinds of calls to save: the declared one, or those that were made."""
-    declared = static._input_spec if input_spec is None else input_spec
+    declared = static.input_spec if input_spec is None else input_spec
     if declared is not None:
-        values = bind_specs(static._signature, list(declared))
-        return [CallSignature(sample_of(values), flat_specs(static._signature, list(declared)), set())]
+        values = bind_specs(static.signature, list(declared))
+        return [CallSignature(sample_of(values), flat_specs(static.signature, list(declared)), set())]
     found: dict[str, CallSignature] = {}
-    for program in static._cache:
+    for program in static.program_cache:
         found.setdefault(*_kind_of(program))
     if not found:
-        name = static._function.__qualname__
+        name = static.python_function.__qualname__
         raise ValueError(f"`{name}` has no Program yet: give jit.save an input_spec, or call the function once before")
     return list(found.values())
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.containers import is_dict, is_sequence
 from dy2st.files import generations, plain_safetensors, program_file, regular, state_files, state_reading
 from dy2st.ir.serialize import CONSTANT, from_json, to_json
 from dy2st.jit.serialization.export import saved_layer
@@ -48,7 +49,7 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     """
     _check_configs("save", configs, _IGNORED)
     target = _target(path)
-    if input_spec is not None and not isinstance(input_spec, (list, tuple)):
+    if input_spec is not None and not is_sequence(input_spec):
         raise TypeError(f"input_spec is a list of what the parameters take, not {type(input_spec).__name__}")
     saved = now(layer) if isinstance(layer, TranslatedLayer) else saved_layer(layer, input_spec, reserved)
     program, arrays = to_json(saved.program)
@@ -114,7 +115,10 @@ def load_state(path: str | os.PathLike[str], return_numpy: bool = False, **confi
     """
     _check_configs("load", configs, ("keep_name_table", "safetensors"))
     place = device.current_place()
-    make = (lambda array: array) if return_numpy else (lambda array: Tensor(device.move(array, place)))
+
+    def make(array: np.ndarray) -> Any:
+        return array if return_numpy else Tensor(device.move(array, place))
+
     target = Path(path)
     if target.suffix == generations.SECOND:
         target = generations.second_file(str(target.with_suffix("")))
@@ -160,9 +164,9 @@ def _to_array(value: Any) -> np.ndarray | None:
 
 def _tensors_by_name(obj: Any) -> dict[str, np.ndarray]:
     """Return a dict of tensors as arrays; TypeError for anything else."""
-    arrays = {name: _to_array(t) for name, t in obj.items()} if isinstance(obj, dict) else {}
+    arrays = {name: _to_array(t) for name, t in obj.items()} if is_dict(obj) else {}
     found = {name: array for name, array in arrays.items() if isinstance(name, str) and array is not None}
-    if not isinstance(obj, dict) or len(found) < len(obj):
+    if not is_dict(obj) or len(found) < len(obj):
         what = next((repr(name) for name in arrays if name not in found), f"a {type(obj).__name__}")
         raise TypeError(f"a .safetensors file holds tensors by name and no more: {what} cannot be saved to it")
     return found

@@ -172,7 +172,7 @@ def _checked(x: Any, kind: Type, name: str) -> Any:
 
 def _state(layer: Any, name: str, kind: Type) -> Any:
     """Return a tensor of the state."""
-    t = layer._tensor_at(name)
+    t = layer.tensor_at(name)
     if not isinstance(t, Tensor):
         raise TypeError(f"'{name}' of the loaded layer is no longer a tensor but {type(t).__name__}")
     if not (isinstance(kind, TensorType) and fits_array(kind, t.array("its elements"))):
@@ -190,4 +190,4 @@ def _write(layer: Any, target: Target, value: Any) -> None:
         if not isinstance(value, UnboundLocal):
             layer._set_at(target.name, value)
         return
-    commit(("data" if target.kind == "elements" else "grad",), layer._tensor_at(target.name), value)
+    commit(("data" if target.kind == "elements" else "grad",), layer.tensor_at(target.name), value)

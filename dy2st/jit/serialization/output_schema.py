@@ -19,6 +19,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dy2st.containers import DICT, LIST, TUPLE, is_tuple
 from dy2st.dtypes import DType
 from dy2st.errors import FileFormatError, ProgramSyntaxError
 from dy2st.ir.type_text import DTYPES, parse_type, print_type
@@ -81,10 +82,10 @@ def constant_to_json(x: Any, what: str) -> Json:
         return {"const": x} if math.isfinite(x) else {"float": repr(x)}
     if isinstance(x, DType):
         return {"dtype": x.name}
-    if type(x) is list or isinstance(x, tuple):
-        kind = "list" if type(x) is list else "tuple"
+    if type(x) is LIST or is_tuple(x):
+        kind = "list" if type(x) is LIST else "tuple"
         return {kind: [constant_to_json(item, what) for item in x]}
-    if type(x) is dict:
+    if type(x) is DICT:
         return {"dict": [[key_to_json(k, what), constant_to_json(item, what)] for k, item in x.items()]}
     raise NotSaveable(f"{what} holds an object of type {type(x).__name__}, which cannot be saved: {SAVEABLE}")
 
@@ -119,7 +120,8 @@ def _items_to_json(t: Items, what: str) -> Json:
     items = [aval_to_json(i, what) for i in t.items]
     if t.keys is not None:
         return {"dict": [[key_to_json(k, what), i] for k, i in zip(t.keys, items, strict=True)]}
-    if issubclass(t.kind, (set, frozenset)):
+    kind: type[Any] = t.kind
+    if issubclass(kind, (set, frozenset)):
         raise NotSaveable(f"{what} holds an object of type {t.kind.__name__}, which cannot be saved: {SAVEABLE}")
     return {"tuple" if issubclass(t.kind, tuple) else "list": items}
 
@@ -144,10 +146,10 @@ def _is_part(name: Any) -> bool:
 
 def key_to_json(key: Any, what: str) -> Json:
     """Return a key of a dict as JSON; NotSaveable for what a file cannot hold."""
+    if type(key) is TUPLE:
+        return [key_to_json(k, what) for k in key]
     if key is None or type(key) in (bool, int, str) or (type(key) is float and math.isfinite(key)):
         return key
-    if type(key) is tuple:
-        return [key_to_json(k, what) for k in key]
     raise NotSaveable(
         f"{what} has a dict with a key of type {type(key).__name__}; only strings, numbers and tuples can be saved"
     )
@@ -155,7 +157,7 @@ def key_to_json(key: Any, what: str) -> Json:
 
 def key_from_json(data: Json, where: str, depth: int = 0) -> Any:
     """Return the key that `key_to_json` wrote."""
-    if type(data) is list and depth < MAX_DEPTH:
+    if type(data) is LIST and depth < MAX_DEPTH:
         return tuple(key_from_json(k, where, depth + 1) for k in data)
     if data is None or type(data) in (bool, int, float, str):
         return data
@@ -166,7 +168,7 @@ def aval_from_json(data: Json, where: str, depth: int = 0) -> AbstractValue:
     """Return the abstract value that `aval_to_json` wrote; FileFormatError says where the data are none."""
     if depth > MAX_DEPTH:
         raise FileFormatError(f"{where}: nested more than {MAX_DEPTH} deep")
-    if type(data) is not dict or len(data) != 1:
+    if type(data) is not DICT or len(data) != 1:
         raise FileFormatError(f"{where}: an object with one key is expected, not {data!r:.60}")
     ((kind, content),) = data.items()
     read = _READERS.get(kind)
@@ -176,7 +178,7 @@ def aval_from_json(data: Json, where: str, depth: int = 0) -> AbstractValue:
 
 
 def _read_tensor(content: Json, where: str, depth: int) -> AbstractValue:
-    if type(content) is not list or len(content) != 2 or type(content[0]) is not str or type(content[1]) is not bool:
+    if type(content) is not LIST or len(content) != 2 or type(content[0]) is not str or type(content[1]) is not bool:
         raise FileFormatError(f"{where}: a tensor is a type and whether it stops gradients")
     try:
         found = parse_type(content[0])
@@ -228,14 +230,14 @@ def _read_dict(content: Json, where: str, depth: int) -> AbstractValue:
 
 
 def _pairs(content: Json, message: str) -> list[Any]:
-    if type(content) is not list or not all(map(is_pair, content)):
+    if type(content) is not LIST or not all(map(is_pair, content)):
         raise FileFormatError(message)
     return content
 
 
 def is_pair(data: Json) -> bool:
     """Return whether data are two things."""
-    return type(data) is list and len(data) == 2
+    return type(data) is LIST and len(data) == 2
 
 
 def _read_object(content: Json, where: str, depth: int) -> AbstractValue:
@@ -273,7 +275,7 @@ def _read_one_of(content: Json, where: str, depth: int) -> AbstractValue:
 
 
 def _items(content: Json, where: str, depth: int) -> tuple[AbstractValue, ...]:
-    if type(content) is not list:
+    if type(content) is not LIST:
         raise FileFormatError(f"{where}: a list is expected, not {content!r:.60}")
     return tuple(aval_from_json(item, where, depth + 1) for item in content)
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.containers import DICT, LIST, is_dict, is_list
 from dy2st.errors import FileFormatError
 from dy2st.ir.program import Block, Program
 from dy2st.ir.types import INT, TensorType, is_differentiable, matches
@@ -144,11 +145,11 @@ def call_to_json(call: SavedCall) -> dict[str, Json]:
 # ---- reading -----------------------------------------------------------------------------------------------------
 def from_metadata(data: Json, program: Program, arrays: Mapping[str, np.ndarray]) -> SavedLayer:
     """Return what `to_metadata` wrote; FileFormatError says in one line where the data do not fit the Program."""
-    if type(data) is not dict or data.get("kind") != KIND:
+    if type(data) is not DICT or data.get("kind") != KIND:
         raise FileFormatError("the file holds a Program and no layer that jit.save wrote")
     training, listed, methods = _fields(data, ("training", "state", "methods"), "the metadata", {"kind"})
     state = _state(listed, arrays)
-    if type(training) is not bool or type(methods) is not dict or "forward" not in methods:
+    if type(training) is not bool or type(methods) is not DICT or "forward" not in methods:
         raise FileFormatError("the metadata: 'training' and a method 'forward' are expected")
     made = {name: _method(name, m, program, state) for name, m in methods.items()}
     return SavedLayer(program, made, state, training)
@@ -156,16 +157,16 @@ def from_metadata(data: Json, program: Program, arrays: Mapping[str, np.ndarray]
 
 def called_functions(metadata: Json) -> list[str]:
     """Return the functions of a Program that the methods of a file call, as far as it says: `from_metadata` checks."""
-    methods = metadata.get("methods") if type(metadata) is dict else None
-    found = [m.get("programs") for m in (methods.values() if type(methods) is dict else ()) if type(m) is dict]
-    calls = [c.get("function") for p in found if type(p) is list for c in p if type(c) is dict]
+    methods = metadata.get("methods") if is_dict(metadata) else None
+    found = [m.get("programs") for m in (methods.values() if is_dict(methods) else ()) if is_dict(m)]
+    calls = [c.get("function") for p in found if is_list(p) for c in p if is_dict(c)]
     return [name for name in calls if type(name) is str]
 
 
 def _state(data: Json, arrays: Mapping[str, np.ndarray]) -> dict[str, StateTensor]:
     found: dict[str, StateTensor] = {}
     for said in _list(data, "the state"):
-        name: Any = said.get("name") if type(said) is dict else None
+        name: Any = said.get("name") if type(said) is DICT else None
         where = f"state {name!r:.60}"
         if not _is_path(name) or name in found:
             raise FileFormatError(f"{where}: each tensor has a dotted name of its own")
@@ -231,13 +232,13 @@ def _call(
 def _read(data: Json, state: Mapping[str, StateTensor], where: str) -> str:
     if type(data) is str and data in state:
         return data
-    if type(data) is dict and data.keys() == {"random"} and data["random"] in RANDOM:
+    if is_dict(data) and data.keys() == {"random"} and data["random"] in RANDOM:
         return f"?{data['random']}"
     raise FileFormatError(f"{where}: {data!r:.60} is not in the state")
 
 
 def _write(data: Json, state: Mapping[str, StateTensor], where: str) -> tuple[Target, AbstractValue]:
-    if type(data) is not list or len(data) != 2 or type(data[0]) is not dict or len(data[0]) != 1:
+    if type(data) is not LIST or len(data) != 2 or type(data[0]) is not DICT or len(data[0]) != 1:
         raise FileFormatError(f"{where}: a write is a target and a template, not {data!r:.60}")
     ((kind, name),) = data[0].items()
     fits = {"attribute": _is_path(name), "elements": name in state if type(name) is str else False,
@@ -282,12 +283,12 @@ def _is_path(name: Any) -> bool:
 
 
 def _fields(data: Json, keys: tuple[str, ...], where: str, more: frozenset[str] | set[str] = frozenset()) -> list[Json]:
-    if type(data) is not dict or data.keys() != {*keys, *more}:
+    if type(data) is not DICT or data.keys() != {*keys, *more}:
         raise FileFormatError(f"{where}: the keys {', '.join((*sorted(more), *keys))} are expected")
     return [data[key] for key in keys]
 
 
 def _list(data: Json, where: str) -> list[Json]:
-    if type(data) is not list:
+    if type(data) is not LIST:
         raise FileFormatError(f"{where}: a list is expected, not {data!r:.60}")
     return data

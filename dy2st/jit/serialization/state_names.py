@@ -107,4 +107,5 @@ def _reached(owner: Any, function: Callable[..., Any] | None) -> Iterator[tuple[
             yield name, cell.cell_contents
         except ValueError:  # a variable that was not assigned yet
             continue
-    yield from vars(owner).items() if hasattr(owner, "__dict__") else ()
+    attributes: dict[str, Any] = getattr(owner, "__dict__", {})
+    yield from attributes.items()

@@ -76,7 +76,7 @@ class TranslatedLayer(Layer):
             raise ValueError(f"no method {method_name!r} was saved; there are {', '.join(map(repr, self._methods))}")
         return self._methods[method_name].main_program
 
-    def _tensor_at(self, name: str) -> Any:
+    def tensor_at(self, name: str) -> Any:
         """Return what stands under a dotted name of the saved state now."""
         owner, last = self._places[name]
         for registry in ("_parameters", "_buffers"):
@@ -167,7 +167,7 @@ def now(layer: TranslatedLayer) -> SavedLayer:
 def _state_now(layer: TranslatedLayer, state: Mapping[str, StateTensor]) -> Iterator[tuple[str, StateTensor]]:
     first: dict[int, str] = {}
     for name, said in state.items():
-        t = layer._tensor_at(name)
+        t = layer.tensor_at(name)
         if not isinstance(t, Tensor):
             raise TypeError(f"'{name}' of the loaded layer is no longer a tensor but {type(t).__name__}")
         same = first.setdefault(id(t), name)

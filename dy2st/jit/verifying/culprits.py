@@ -15,7 +15,7 @@ from dy2st.autodiff.programs import vjp
 from dy2st.ir.context import current, replaced
 from dy2st.ir.program import Program
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
-from dy2st.jit.guards.call_signature import FlatCall, bind, flatten
+from dy2st.jit.guards.call_signature import FlatCall
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.verifying import lines
 from dy2st.jit.verifying.events import EagerEvents, Event, copied, watched
@@ -59,8 +59,7 @@ class RepeatableCall:
 
     def found(self) -> tuple[ConcreteProgram | None, FlatCall]:
         """Return the Program that serves the call, and its arguments as that takes them."""
-        static = self.program
-        return static._program(flatten(bind(static._signature, self.inputs, self.keywords), static._open.arguments))
+        return self.program.program_for(self.inputs, self.keywords)
 
 
 def find(call: RepeatableCall, differences: Sequence[Difference], same: lines.Close) -> Culprit | None:
