@@ -14,6 +14,9 @@ from dy2st.files import program_file
 from dy2st.ir.program import Program
 from tests.fuzzing.corpus import operands
 
+IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where to write files that nobody keeps: no disk is waited for."""
+
 
 def metadata_of(data: Any) -> Any:
     """Return what `jit.save` writes beside a Program; None for one that takes or gives something else than tensors."""
@@ -42,7 +45,7 @@ def _is_tensor(text: str) -> bool:
 
 def in_file(data: Any, arrays: dict[str, Any], metadata: Any) -> Any:
     """Write a Program to a file and load it."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         return paddle.jit.load(program_file.write(Path(folder) / "changed", data, arrays, metadata))
 
 

@@ -5,7 +5,6 @@ Each is one that a careful forger makes: what a file's checksums and its form sa
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Callable
 from typing import Any
@@ -31,10 +30,17 @@ _NUMBERS = (0, 1, -1, 2, 3, 7, 16, 17, 1 << 20, 1 << 31, 1 << 40, 1 << 61, -(1 <
 
 def mutated(data: Json, others: list[Json], rng: random.Random) -> Json:
     """Return a Program with one to four changes; `others` are Programs from which parts are taken."""
-    data = copy.deepcopy(data)
+    data = copied(data)
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
         rng.choices(_CHANGES, _WEIGHTS)[0](data, others, rng)
     return data
+
+
+def copied(data: Json) -> Json:
+    """Return a copy of what JSON holds: several times as fast as `copy.deepcopy`, which is asked for each Program."""
+    if isinstance(data, dict):
+        return {key: copied(value) for key, value in data.items()}
+    return [*map(copied, data)] if isinstance(data, list) else data
 
 
 def blocks(data: Json) -> list[Json]:
@@ -260,7 +266,7 @@ def _op(data: Json, others: list[Json], rng: random.Random) -> None:
     if found is not None and other is not None:
         found[1]["op"] = other[1]["op"]
         if rng.random() < 0.8:
-            found[1]["attributes"] = copy.deepcopy(other[1]["attributes"])
+            found[1]["attributes"] = copied(other[1]["attributes"])
         if rng.random() < 0.3:
             types = [r[1] for r in other[1]["results"]]
             for result, t in zip(found[1]["results"], types, strict=False):
@@ -273,7 +279,7 @@ def _body(data: Json, others: list[Json], rng: random.Random) -> None:
     if found:
         a, b = rng.choice(found), rng.choice(found)
         i, j = rng.randrange(len(a["blocks"])), rng.randrange(len(b["blocks"]))
-        a["blocks"][i] = copy.deepcopy(b["blocks"][j])
+        a["blocks"][i] = copied(b["blocks"][j])
 
 
 _Change = Callable[[Json, list[Json], random.Random], None]
