@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
     for layer in (
-        "errors dtypes shapes naming formatting paths missing records containers late forks config",
+        "errors dtypes shapes naming formatting paths missing records kinds late forks config",
         "ir",
         "ops",
         "passes",

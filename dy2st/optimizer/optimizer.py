@@ -243,6 +243,11 @@ class Optimizer(Settable):
         arrays = [t.payload for p in new for t in self.state_of(p, options).values()]
         prefault.prefault([array for array in arrays if isinstance(array, np.ndarray)])
 
+    def make_state(self) -> None:
+        """Make the state of every parameter that is trained, which the first step would do."""
+        for group in self._groups:
+            self._make_states([p for p in group["params"] if not p.stop_gradient], group)
+
     def update(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         """Update one parameter eagerly by a gradient that is an array."""
         options = {**self._options, **group.get("options", {})}

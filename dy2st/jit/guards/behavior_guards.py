@@ -18,6 +18,7 @@ import functools
 import types
 from typing import Any
 
+from dy2st.kinds import type_of, variables_of
 from dy2st.naming import is_plain_module
 from dy2st.nn.layer import Layer
 from dy2st.records import record
@@ -42,7 +43,7 @@ class BehaviourGuard:
     # ---- what a trace meets ----------------------------------------------------------------------------------------
     def note_object(self, x: Any) -> None:
         """Note which class an object has."""
-        kind = type(x)
+        kind = type_of(x)
         if id(x) in self.objects or isinstance(x, (Tensor, type, types.ModuleType)) or not _is_watched(kind):
             return
         self.objects[id(x)] = x, kind
@@ -66,7 +67,7 @@ class BehaviourGuard:
     def note_name(self, x: Any, name: str) -> None:
         """Note whether an object has an attribute of its own under the name of one of its class."""
         if (id(x), name) not in self.names and isinstance(getattr(x, "__dict__", None), dict):
-            self.names[id(x), name] = InstanceOverride(x, name, vars(x).get(name, MISSING))
+            self.names[id(x), name] = InstanceOverride(x, name, variables_of(x).get(name, MISSING))
 
     def note_library(self, owner: types.ModuleType | type, name: str) -> None:
         """Note what a module of a library, or a class of it, has under a name."""
@@ -135,7 +136,7 @@ class InstanceOverride:
 
     def passes(self) -> bool:
         """Return whether it still is the same."""
-        return vars(self.owner).get(self.name, MISSING) is self.value
+        return variables_of(self.owner).get(self.name, MISSING) is self.value
 
     def __str__(self) -> str:
         if isinstance(self.owner, (type, types.ModuleType)):
@@ -195,7 +196,7 @@ def _parts_of(kind: type) -> list[tuple[type, dict[str, Any]]]:
 
 def _acts(x: Any) -> bool:
     """Return whether something in a class is more than data."""
-    return type(x) is types.FunctionType or callable(x) or hasattr(type(x), "__get__")
+    return type(x) is types.FunctionType or callable(x) or hasattr(type_of(x), "__get__")
 
 
 def _same_items(now: dict[str, Any], before: dict[str, Any]) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.errors import ConversionError
 from dy2st.jit.guards.static_values import is_its_attributes, key_of
+from dy2st.kinds import TUPLE, derives, is_dict, type_of, variables_of
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.input_spec import InputSpec
@@ -92,7 +93,7 @@ def flatten(values: dict[str, Any], opened: set[str]) -> FlatCall:
 
 
 def _flatten(x: Any, name: str, made: FlatCall, seen: dict[int, Any], keys: list[Any], opened: set[str]) -> Any:
-    kind = type(x)
+    kind = type_of(x)
     if isinstance(x, Tensor):
         if id(x) in seen:
             keys.append(("same", seen[id(x)]))
@@ -123,7 +124,7 @@ def _flatten(x: Any, name: str, made: FlatCall, seen: dict[int, Any], keys: list
         keys.append((tuple, len(x)))
         items = [_flatten(v, f"{name}_{i}", made, seen, keys, opened) for i, v in enumerate(x)]
         return ContainerNode(kind, items, None, -1)
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+    if derives(kind, tuple) and hasattr(kind, "_fields"):
         keys.append((kind, len(x)))
         parts = zip(x._fields, x, strict=True)
         items = [_flatten(v, f"{name}_{n}", made, seen, keys, opened) for n, v in parts]
@@ -174,9 +175,11 @@ def _container(x: Any, name: str, made: FlatCall, seen: dict[int, Any], keys: li
         return seen[id(x)]
     at = len(made.containers)
     made.containers.append(x)
-    kind = type(x)
+    kind = type_of(x)
     in_order = kind in (list, set, deque)
-    parts: dict[Any, Any] = dict(enumerate(x)) if in_order else x if isinstance(x, dict) else vars(x)
+    parts: dict[Any, Any] = (
+        dict(zip(range(len(x)), x, strict=True)) if in_order else x if is_dict(x) else variables_of(x)
+    )
     labels = None if in_order else list(parts)
     keys.append((kind, len(parts) if labels is None else tuple(labels)))
     found = seen[id(x)] = ContainerNode(kind, [], labels, at)
@@ -216,7 +219,7 @@ class StaticLeaf:
 class ContainerNode:
     """A container of arguments."""
 
-    kind: type
+    kind: type[Any]
     items: list[Any]
     keys: list[Any] | None
     index: int = -1
@@ -241,15 +244,15 @@ def rebuild(
         return tree.value
     if tree.index >= 0 and tree.index in containers:
         return containers[tree.index]
-    if issubclass(tree.kind, tuple):
+    if derives(tree.kind, tuple):
         items = [rebuild(i, leaves, containers, iterators) for i in tree.items]
-        return tuple(items) if tree.kind is tuple else tuple.__new__(tree.kind, items)
+        return tuple(items) if tree.kind is tuple else TUPLE.__new__(tree.kind, items)
     made = object.__new__(tree.kind) if tree.is_object else tree.kind()
     if tree.index >= 0:
         containers[tree.index] = made
     items = [rebuild(i, leaves, containers, iterators) for i in tree.items]
     if tree.keys is not None:
-        (vars(made) if tree.is_object else made).update(zip(tree.keys, items, strict=True))
+        (variables_of(made) if tree.is_object else made).update(zip(tree.keys, items, strict=True))
     elif tree.kind is set:
         made.update(items)
     else:
@@ -289,8 +292,8 @@ class FunctionDefaults:
 
     def _now(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         f = self._function
-        named = getattr(f, "__kwdefaults__", None) or {}
-        return getattr(f, "__code__", None), getattr(f, "__defaults__", None) or (), dict(named)
+        named: dict[str, Any] | None = getattr(f, "__kwdefaults__", None)
+        return getattr(f, "__code__", None), getattr(f, "__defaults__", None) or (), dict(named or {})
 
 
 def call_arguments(signature: inspect.Signature, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

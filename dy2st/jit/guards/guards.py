@@ -9,6 +9,7 @@ from typing import Any
 
 from dy2st.dtypes import DType
 from dy2st.jit.guards.static_values import key_of
+from dy2st.kinds import is_dict, is_set, is_tuple
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.container_classes import item_past_methods, plain_content
@@ -27,7 +28,7 @@ def same(now: Any, before: Any) -> bool:
         return False
     if type(before) is FunctionType:  # the same `def`, run again
         return key_of(now) == key_of(before)
-    if isinstance(before, tuple):
+    if is_tuple(before):
         return len(now) == len(before) and all(map(same, now, before))
     return isinstance(before, SIMPLE) and bool(now == before)
 
@@ -183,10 +184,10 @@ class ContainerGuard:
         now = plain_content(self.owner)
         if len(now) != len(self.content):
             return False
-        if isinstance(self.content, dict):
+        if is_dict(self.content):
             pairs = zip(now.items(), self.content.items(), strict=True)
             return all((a is b or a == b) and _fits(v, w) for (a, v), (b, w) in pairs)
-        if isinstance(now, (set, frozenset)):
+        if is_set(now):
             return bool(now == self.content)
         return all(_fits(a, b) for a, b in zip(now, self.content, strict=True))
 

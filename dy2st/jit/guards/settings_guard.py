@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from dy2st.jit.guards.guards import SIMPLE, same
+from dy2st.kinds import DICT
 from dy2st.nn.layer_attributes import RegisteredAttributes, is_read_here
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.eager.tracked_settings import Settable, changes
@@ -72,7 +73,9 @@ def settings_of(x: Any) -> dict[str, Any]:
     if not isinstance(x, RegisteredAttributes):
         return x.settings_now()
     without = {"_training", *vars(x).get("_computed", ())}
-    simple = {name: value for name, value in vars(x).items() if isinstance(value, _OF_LAYERS) and name not in without}
+    simple: dict[str, Any] = {
+        name: value for name, value in vars(x).items() if isinstance(value, _OF_LAYERS) and name not in without
+    }
     return {name: value for name, value in simple.items() if is_read_here(x, name)}
 
 
@@ -80,7 +83,7 @@ def _frozen(value: Any) -> Any:
     """Return a value that stays what it is where containers in it change."""
     if type(value) in (list, tuple):
         return tuple(map(_frozen, value))
-    if type(value) is dict:
+    if type(value) is DICT:
         return tuple((key, _frozen(x)) for key, x in value.items())
     return value
 

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from dy2st import dtypes
+from dy2st.kinds import type_of, variables_of
 from dy2st.late import types_of
 from dy2st.nn.layer import Layer
 from dy2st.runtime.gc_pause import while_it_lives
 from dy2st.runtime.tracer.effects.code_names import does
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 
-VALUES = (bool, int, float, str, bytes, complex, type(None), dtypes.DType, slice, type(Ellipsis))
+VALUES: tuple[type, ...] = (bool, int, float, str, bytes, complex, type(None), dtypes.DType, slice, type(Ellipsis))
 SHOWN = ("builtins:range", "decimal:Decimal", "fractions:Fraction", "datetime:date", "datetime:time",
          "datetime:timedelta", "pathlib:PurePath")  # fmt: skip
 """Types whose values never change and are told apart by their text."""
@@ -46,7 +47,7 @@ class ById:
 
 def key_of(x: Any) -> Any:
     """Return what tells a Python value from others."""
-    kind = type(x)
+    kind = type_of(x)
     if isinstance(x, VALUES):
         exact = kind is not slice and not (kind in (float, complex) and (x != x or x == 0))
         return kind, x if exact else repr(x)  # `==` does not tell NaN and -0.0
@@ -74,7 +75,7 @@ def _function_key(f: Any) -> Any:
     except ValueError:  # not assigned yet
         return "object", ById(f)
     more = [*captured, *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
-    if not all(isinstance(x, VALUES) or getattr(type(x), "has_no_state", False) for x in more):
+    if not all(isinstance(x, VALUES) or getattr(type_of(x), "has_no_state", False) for x in more):
         return "object", ById(f)
     return "function", ById(f.__code__), ById(f.__globals__), tuple(map(key_of, more))
 
@@ -89,8 +90,13 @@ def _assigns_captured(code: types.CodeType) -> bool:
 
 def is_its_attributes(x: Any) -> bool:
     """Return whether an object (a dataclass, say) is no more than its attributes, so that another may stand for it."""
-    kind = type(x)
-    if not is_plain_object(x) or not hasattr(x, "__dict__") or isinstance(x, Layer) or len(vars(x)) > MOST_ATTRIBUTES:
+    kind = type_of(x)
+    if (
+        not is_plain_object(x)
+        or not hasattr(x, "__dict__")
+        or isinstance(x, Layer)
+        or len(variables_of(x)) > MOST_ATTRIBUTES
+    ):
         return False
     if any(name in base.__dict__ for base in kind.__mro__ for name in ANSWERS):
         return False

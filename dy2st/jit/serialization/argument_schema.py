@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.containers import DICT, LIST, is_container, is_dict, is_list, is_sequence
 from dy2st.errors import FileFormatError
 from dy2st.jit.guards.call_signature import ContainerNode, InputLeaf, StaticLeaf
 from dy2st.jit.serialization.output_schema import (
@@ -28,6 +27,7 @@ from dy2st.jit.serialization.output_schema import (
     key_from_json,
     key_to_json,
 )
+from dy2st.kinds import DICT, LIST, is_container, is_dict, is_list, is_sequence
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.abstract import same_constant
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar

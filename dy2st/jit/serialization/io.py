@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.containers import is_dict, is_sequence
 from dy2st.files import generations, plain_safetensors, program_file, regular, state_files, state_reading
 from dy2st.ir.serialize import CONSTANT, from_json, to_json
 from dy2st.jit.serialization.export import saved_layer
 from dy2st.jit.serialization.schema import called_functions, from_metadata, to_metadata
 from dy2st.jit.serialization.translated_layer import TranslatedLayer, now, reserved
+from dy2st.kinds import is_dict, is_sequence
 from dy2st.runtime.eager import device
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.signal_delivery import delivering

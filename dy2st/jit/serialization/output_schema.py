@@ -19,11 +19,11 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dy2st.containers import DICT, LIST, TUPLE, is_tuple
 from dy2st.dtypes import DType
 from dy2st.errors import FileFormatError, ProgramSyntaxError
 from dy2st.ir.type_text import DTYPES, parse_type, print_type
 from dy2st.ir.types import TensorType
+from dy2st.kinds import DICT, LIST, TUPLE, is_tuple
 from dy2st.runtime.tracer.values.abstract import (
     AbstractValue,
     Const,

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.containers import DICT, LIST, is_dict, is_list
 from dy2st.errors import FileFormatError
 from dy2st.ir.program import Block, Program
 from dy2st.ir.types import INT, TensorType, is_differentiable, matches
@@ -36,6 +35,7 @@ from dy2st.jit.serialization.argument_schema import (
     tree_to_json,
 )
 from dy2st.jit.serialization.output_schema import aval_from_json, aval_to_json, is_pair
+from dy2st.kinds import DICT, LIST, is_dict, is_list
 from dy2st.records import field, record
 from dy2st.runtime.tracer.values.abstract import AbstractValue
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.ir.literals import is_array
 from dy2st.jit.static_function import StaticFunction
 from dy2st.jit.verifying.reachable import reachable
+from dy2st.kinds import is_dict, is_sequence, is_set
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 
@@ -27,7 +29,7 @@ class ObjectDescription:
     value: Any = None
 
     def __str__(self) -> str:
-        if isinstance(self.value, np.ndarray):
+        if is_array(self.value):
             shown = np.array2string(self.value, precision=5, threshold=6, edgeitems=2, separator=", ")
             return f"{self.kind} {' '.join(shown.split())}"
         return self.kind if self.value is None else f"{self.kind} {self.value!r:.160}"
@@ -43,22 +45,22 @@ def thing(x: Any) -> ObjectDescription:
     if isinstance(x, Tensor):
         array = np.asarray(x.numpy())
         return ObjectDescription(f"{x.dtype.name}{list(array.shape)}", array)
-    if isinstance(x, np.ndarray):
+    if is_array(x):
         return ObjectDescription(f"array of {x.dtype}{list(x.shape)}", x.copy())
     if isinstance(x, (bool, int, float, complex, str, bytes)):
         return ObjectDescription(type(x).__name__, x)
-    if isinstance(x, (set, frozenset)):
+    if is_set(x):
         return ObjectDescription(type(x).__name__, sorted(map(repr, x)))
-    if isinstance(x, dict):
+    if is_dict(x):
         return ObjectDescription(type(x).__name__, list(x))
-    return ObjectDescription(f"{type(x).__name__} of {len(x)}" if isinstance(x, (list, tuple)) else type(x).__name__)
+    return ObjectDescription(f"{type(x).__name__} of {len(x)}" if is_sequence(x) else type(x).__name__)
 
 
 def alike(a: ObjectDescription, b: ObjectDescription, rtol: float | None = None, atol: float | None = None) -> bool:
     """Return whether two things are the same, numbers to rounding (or the given tolerances)."""
     if a.kind != b.kind:
         return False
-    if isinstance(a.value, np.ndarray):
+    if is_array(a.value):
         return close(a.value, b.value, rtol, atol)
     if isinstance(a.value, (float, complex)):
         return close(np.asarray(a.value), np.asarray(b.value), rtol, atol)
@@ -95,7 +97,7 @@ def apart(a: ObjectDescription, b: ObjectDescription) -> float:
 
 def first_difference(a: ObjectDescription, b: ObjectDescription) -> str:
     """Say where two arrays of one shape are furthest apart."""
-    if not isinstance(a.value, np.ndarray) or a.kind != b.kind or a.value.size < 2:
+    if not is_array(a.value) or a.kind != b.kind or a.value.size < 2:
         return ""
     wide = np.complex128 if a.value.dtype.kind == "c" else np.float64
     apart = np.nan_to_num(np.abs(a.value.astype(wide) - b.value.astype(wide)), nan=np.inf)

@@ -18,6 +18,7 @@ from dy2st.ir.location import Location, user_location
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program
 from dy2st.ir.types import TensorType
+from dy2st.kinds import is_tuple
 from dy2st.ops.control.host_call import Host
 from dy2st.ops.control.optional import Unreachable
 from dy2st.ops.core.base import Op
@@ -73,7 +74,7 @@ class EagerEvents:
 
     def note(self, op: Op, operands: Any, result: Any) -> None:
         """Note one operation."""
-        results = result if isinstance(result, tuple) else (result,)
+        results: tuple[Any, ...] = result if is_tuple(result) else (result,)
         arrays = tuple(copied(t.payload) for t in results if isinstance(t, Tensor))
         for t in operands:
             self.consumers.setdefault(id(t), []).append(len(self.events))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.ir.literals import is_array
 from dy2st.ir.location import Location
 from dy2st.jit.verifying.described import close
 from dy2st.jit.verifying.events import Event
@@ -79,7 +80,7 @@ def of_gradients(
 def all_same(a: Sequence[Any], b: Sequence[Any], same: Close = close) -> bool:
     """Return whether two lists of results are the same, as far as they are arrays."""
     pairs = zip(a, b, strict=False)
-    return len(a) == len(b) and all(_equal(x, y, same) for x, y in pairs if isinstance(x, np.ndarray))
+    return len(a) == len(b) and all(_equal(x, y, same) for x, y in pairs if is_array(x))
 
 
 def _key(event: Event) -> Key:

@@ -7,13 +7,14 @@ import inspect
 import io
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dy2st.ir.context import current, replaced
 from dy2st.ir.location import Location, user_location
 from dy2st.jit.verifying.described import ObjectDescription, described
 from dy2st.jit.verifying.reachable import reachable
+from dy2st.kinds import is_dict, is_sequence
 from dy2st.ops.core.rounded import TANGENT
 from dy2st.records import field, record, replace
 from dy2st.runtime.autograd_engine.backward import Place, sum_into_leaves
@@ -108,7 +109,7 @@ def live_results(result: Any) -> list[Tensor]:
     """List the tensors of a result that gradients flow out of."""
     if isinstance(result, Tensor):
         return [] if result.stop_gradient or result.payload.dtype.kind not in TANGENT else [result]
-    items = result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else ()
+    items: Iterable[Any] = result.values() if is_dict(result) else result if is_sequence(result) else ()
     found = [t for item in items for t in live_results(item)]
     return list({id(t): t for t in found}.values())
 

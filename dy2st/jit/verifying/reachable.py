@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.jit.static_function import StaticFunction
+from dy2st.kinds import is_deque, is_dict, is_sequence, type_of
 from dy2st.naming import is_plain_module
 from dy2st.nn.layer import Layer
 from dy2st.optimizer.lr.base import LRScheduler
@@ -26,7 +27,20 @@ MOST = 200_000
 """No more objects than this are looked at."""
 _OWN = (Layer, Optimizer, LRScheduler)
 _REGISTRY = re.compile(r"\._(?:parameters|buffers|sub_layers)\['(\w+)'\]")
-_LEAVES = (type(None), bool, int, float, complex, str, bytes, range, slice, types.ModuleType, types.BuiltinFunctionType)
+_LEAVES: tuple[type, ...] = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    range,
+    slice,
+    types.ModuleType,
+    types.BuiltinFunctionType,
+)
+_METHODS: tuple[type, ...] = (staticmethod, classmethod)
 _CACHES = ((Optimizer, "_own_lr_tensor"), (LRScheduler, "_tensor"))
 """Attributes of dy2st's objects that only a Program makes."""
 _OF_CLASSES = frozenset(("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__"))
@@ -52,10 +66,10 @@ def children(path: str, x: Any) -> list[tuple[str, Any]]:
     if isinstance(x, (*_LEAVES, np.ndarray, set, frozenset)):
         return []
     if isinstance(x, Tensor):
-        return [] if x._grad is None else [(f"{path}.grad", x._grad)]
-    if isinstance(x, dict):
+        return [] if x.grad is None else [(f"{path}.grad", x.grad)]
+    if is_dict(x):
         return [(f"{path}[{k!r}]", v) for k, v in x.items()]
-    if isinstance(x, (list, tuple, deque)):
+    if is_sequence(x) or is_deque(x):
         names = getattr(x, "_fields", None)
         return [(f"{path}.{names[i]}" if names else f"{path}[{i}]", v) for i, v in enumerate(x)]
     found = _of_callable(path, x)
@@ -73,7 +87,7 @@ def _is_cache(x: Any, name: str) -> bool:
 
 def has_state(x: Any) -> bool:
     """Return whether an object may hold state of the user's: one of his classes, a Layer, an optimizer."""
-    return isinstance(x, _OWN) or is_users(type(x))
+    return isinstance(x, _OWN) or is_users(type_of(x))
 
 
 def is_users(kind: type) -> bool:
@@ -100,7 +114,7 @@ def _of_callable(path: str, x: Any) -> list[tuple[str, Any]] | None:
         return [("self", x.__self__), (path, x.__func__)]
     if isinstance(x, StaticFunction):
         return [(path, x.__dy2st_function__)]
-    if isinstance(x, (staticmethod, classmethod)):
+    if isinstance(x, _METHODS):
         return [(path, x.__func__)]
     if isinstance(x, property):
         return [(path, f) for f in (x.fget, x.fset) if f is not None]

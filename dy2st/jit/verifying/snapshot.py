@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import types
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from dy2st.ir.literals import is_array
 from dy2st.jit.verifying.reachable import attributes, has_state, is_users, names_of, reachable
+from dy2st.kinds import is_deque, is_dict, is_list, is_mutable_set, is_sequence, type_of
 from dy2st.naming import is_plain_module
 from dy2st.ops.core.rounded import TANGENT
 from dy2st.optimizer.optimizer import Optimizer
@@ -51,11 +52,7 @@ class Snapshot:
 def make_optimizer_state(roots: Mapping[str, Any]) -> None:
     """Let optimizers make their state, which they would do at the first step: a Program keeps what tracing made."""
     for optimizer in [x for _, x in reachable(roots) if isinstance(x, Optimizer)]:
-        for group in optimizer._groups:
-            options = {**optimizer._options, **group.get("options", {})}
-            for p in group["params"]:
-                if not p.stop_gradient:
-                    optimizer.state_of(p, options)
+        optimizer.make_state()
 
 
 def change(*roots: Any) -> None:
@@ -63,11 +60,11 @@ def change(*roots: Any) -> None:
     for x in roots:
         if isinstance(x, Tensor):
             _change_array(x.payload)
-        elif isinstance(x, np.ndarray):
+        elif is_array(x):
             _change_array(x)
-        elif isinstance(x, (list, tuple)):
+        elif is_sequence(x):
             change(*x)
-        elif isinstance(x, dict):
+        elif is_dict(x):
             change(*x.values())
 
 
@@ -106,14 +103,14 @@ def _undo_of(x: Any) -> Iterator[Undo]:
     """Yield what puts one object back."""
     if isinstance(x, Tensor):
         yield _tensor(x)
-    elif isinstance(x, np.ndarray):
+    elif is_array(x):
         if x.flags.writeable:
             yield _elements(x)
-    elif isinstance(x, list):
+    elif is_list(x):
         yield _slice(x, x.copy())
-    elif isinstance(x, (dict, set)):
+    elif is_dict(x) or is_mutable_set(x):
         yield _cleared(x, x.copy(), x.update)
-    elif isinstance(x, deque):
+    elif is_deque(x):
         yield _cleared(x, x.copy(), x.extend)
     elif isinstance(x, types.FunctionType):
         yield from _function(x)
@@ -209,7 +206,7 @@ def _object(x: Any) -> Undo:
         for name in [n for n in holder if n not in kept]:
             del holder[name]
         for name, value in kept.items():
-            if name in holder or not hasattr(type(x), name):
+            if name in holder or not hasattr(type_of(x), name):
                 holder[name] = value
             else:
                 object.__setattr__(x, name, value)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.containers import is_list, is_tuple
 from dy2st.ir.literals import is_array
+from dy2st.kinds import is_list, is_tuple
 from dy2st.ops.core.bundle import Bundle
 
 Kept = dict[int, Any]

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.containers import is_tuple
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import TensorType
+from dy2st.kinds import is_tuple
 from dy2st.ops.control.try_ import handed_over
 from dy2st.ops.core.rounded import meaning
 from dy2st.runtime.interpreter.error_locations import located, too_deep

@@ -1,0 +1,55 @@
+"""What Python values of any type are, also to a type checker.
+
+`isinstance(x, list)` tells it nothing of what the list holds, `type(x)` and `vars(x)` nothing at all. These say that it
+may be anything, and run as fast: each is the function of Python's that it stands for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+T = TypeVar("T")
+
+
+def _is(kind: type[T]) -> Callable[[object], TypeIs[T]]:
+    """Return the function that `isinstance` calls for one class."""
+    return cast("Callable[[object], TypeIs[T]]", kind.__instancecheck__)
+
+
+type_of: Callable[[object], type[Any]] = type
+variables_of: Callable[[object], dict[str, Any]] = vars
+derives: Callable[[type[Any], type[Any]], bool] = issubclass
+"""`issubclass`, where the class is the same one to the type checker afterwards."""
+
+LIST: type[list[Any]] = list
+"""For `type(x) is LIST`; the next two likewise."""
+DICT: type[dict[Any, Any]] = dict
+TUPLE: type[tuple[Any, ...]] = tuple
+_SET: type[set[Any]] = set
+_DEQUE: type[deque[Any]] = deque
+
+is_list = _is(LIST)
+is_tuple = _is(TUPLE)
+is_dict = _is(DICT)
+is_deque = _is(_DEQUE)
+is_mutable_set = _is(_SET)
+
+
+def is_sequence(x: object) -> TypeIs[list[Any] | tuple[Any, ...]]:
+    """Return whether a value is a list or a tuple."""
+    return isinstance(x, (list, tuple))
+
+
+def is_container(x: object) -> TypeIs[list[Any] | tuple[Any, ...] | dict[Any, Any]]:
+    """Return whether a value is a list, a tuple or a dict."""
+    return isinstance(x, (list, tuple, dict))
+
+
+def is_set(x: object) -> TypeIs[set[Any] | frozenset[Any]]:
+    """Return whether a value is a set, frozen or not."""
+    return isinstance(x, (set, frozenset))
