@@ -12,31 +12,7 @@ from dy2st.dtypes import DType, bool_, float64, int64
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import ScalarType
-from dy2st.ops.control.scalar_unary import ScalarNot
-
-ARITHMETIC = {
-    "scalar_add": "add",
-    "scalar_sub": "sub",
-    "scalar_mul": "mul",
-    "scalar_min": "minimum",
-    "scalar_max": "maximum",
-    "scalar_floordiv": "floordiv",
-    "scalar_mod": "mod",
-    "scalar_neg": "neg",
-    "scalar_abs": "abs",
-    "scalar_float": "cast",
-}
-"""Ops in the dtype of their result."""
-COMPARISONS = {
-    "scalar_lt": "lt",
-    "scalar_le": "le",
-    "scalar_eq": "eq",
-    "scalar_ne": "ne",
-    "scalar_gt": "gt",
-    "scalar_ge": "ge",
-}
-"""Ops in the dtype in which Python compares."""
-BITS = {"scalar_and": "bitwise_and", "scalar_or": "bitwise_or", "scalar_xor": "bitwise_xor"}
+from dy2st.ops.control.scalar_unary import ScalarFloat, ScalarNot
 
 
 def _vector(at: Batcher, lane: BatchedValue, dtype: DType) -> Value:
@@ -55,31 +31,35 @@ def _may_raise(op: OpDef, operation: Operation) -> bool:
     return op.can_raise([v.type for v in operation.operands], operation.attributes)
 
 
-@rule(*ARITHMETIC)
+@rule(
+    "scalar_add", "scalar_sub", "scalar_mul", "scalar_min", "scalar_max", "scalar_floordiv", "scalar_mod", "scalar_neg",
+    "scalar_abs", "scalar_float",
+)  # fmt: skip
 def arithmetic(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue] | None:
-    """Sums, products and the like."""
+    """Sums, products and the like, in the dtype of their result."""
     if _may_raise(operation.op, operation):
         return None
     kind = operation.results[0].type
     assert isinstance(kind, ScalarType)
     dtype = NUMBERS[kind.kind]
     operands = [_vector(at, lane, dtype) for lane in lanes]
-    name = ARITHMETIC[operation.name]
-    return stacked(operands[0] if name == "cast" else getattr(at.b, name)(*operands))
+    if isinstance(operation.op, ScalarFloat):
+        return stacked(operands[0])
+    return stacked(getattr(at.b, operation.op.tensor_op)(*operands))
 
 
-@rule(*COMPARISONS)
+@rule("scalar_lt", "scalar_le", "scalar_eq", "scalar_ne", "scalar_gt", "scalar_ge")
 def comparison(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
-    """Comparisons."""
+    """Comparisons, in the dtype in which Python compares."""
     dtype = float64 if "float" in _kinds(operation) else int64
-    return stacked(getattr(at.b, COMPARISONS[operation.name])(*(_vector(at, lane, dtype) for lane in lanes)))
+    return stacked(getattr(at.b, operation.op.tensor_op)(*(_vector(at, lane, dtype) for lane in lanes)))
 
 
-@rule(*BITS)
+@rule("scalar_and", "scalar_or", "scalar_xor")
 def bits(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """Operators on bits, and on truths."""
     dtype = bool_ if set(_kinds(operation)) == {"bool"} else int64
-    return stacked(getattr(at.b, BITS[operation.name])(*(_vector(at, lane, dtype) for lane in lanes)))
+    return stacked(getattr(at.b, operation.op.tensor_op)(*(_vector(at, lane, dtype) for lane in lanes)))
 
 
 @rule("scalar_not", "scalar_bool")

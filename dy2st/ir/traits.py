@@ -61,6 +61,16 @@ class Traits:
     # ---- what is computed
     is_scalar: ClassVar[bool] = False
     """The op computes with Python numbers, or makes a tensor of one."""
+    tensor_op: ClassVar[str] = ""
+    """Of an op on Python numbers: the op on tensors that does the same to elements."""
+    compares: ClassVar[Literal["", "lt", "le", "eq", "ne", "gt", "ge"]] = ""
+    """How the two operands are compared; the result says whether that holds."""
+    adds_second: ClassVar[Literal[-1, 0, 1]] = 0
+    """The result is the first operand and (1) or less (-1) the second."""
+    is_conjunction: ClassVar[bool] = False
+    """The result is true where both operands are."""
+    converts: ClassVar[bool] = False
+    """The result is the operand's number, or numbers, as another type has them."""
     elementwise: ClassVar[bool] = False
     """Operands have one shape in the IR (the builder broadcasts them) and so has the result."""
     commutative: ClassVar[bool] = False

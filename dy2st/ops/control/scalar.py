@@ -69,24 +69,35 @@ class _Binary(Op):
         yield Sample((7.5, 2))
 
 
-class ScalarAdd(_Binary):
+class Arithmetic(_Binary):
+    """What is defined of any two numbers."""
+
+    abstract = True
+
+
+class ScalarAdd(Arithmetic):
     """Python's `+`."""
 
     name = "scalar_add"
+    tensor_op = "add"
+    adds_second = 1
     meaning = exact = python_operator("add")
 
 
-class ScalarSub(_Binary):
+class ScalarSub(Arithmetic):
     """Python's `-`."""
 
     name = "scalar_sub"
+    tensor_op = "sub"
+    adds_second = -1
     meaning = exact = python_operator("sub")
 
 
-class ScalarMul(_Binary):
+class ScalarMul(Arithmetic):
     """Python's `*`."""
 
     name = "scalar_mul"
+    tensor_op = "mul"
     meaning = exact = python_operator("mul")
 
 
@@ -94,6 +105,7 @@ class ScalarFloorDiv(_Binary):
     """Python's `//`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_floordiv"
+    tensor_op = "floordiv"
     raises = (ZeroDivisionError,)
     meaning = python_operator("floordiv")
     may_raise = True
@@ -106,6 +118,7 @@ class ScalarMod(_Binary):
     """Python's `%`; ZeroDivisionError for a zero divisor."""
 
     name = "scalar_mod"
+    tensor_op = "mod"
     raises = (ZeroDivisionError,)
     meaning = python_operator("mod")
     may_raise = True
@@ -126,7 +139,7 @@ def _chosen(choose: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return staticmethod(meaning)  # type: ignore[return-value]
 
 
-class _Chosen(_Binary):
+class _Chosen(Arithmetic):
     abstract = True
 
     def infer(self, a: ScalarType, b: ScalarType) -> ScalarType:
@@ -143,6 +156,7 @@ class ScalarMin(_Chosen):
     """The smaller of two numbers, the first of equal ones."""
 
     name = "scalar_min"
+    tensor_op = "minimum"
     meaning = _chosen(min)
 
 
@@ -150,6 +164,7 @@ class ScalarMax(_Chosen):
     """The larger of two numbers, the first of equal ones."""
 
     name = "scalar_max"
+    tensor_op = "maximum"
     meaning = _chosen(max)
 
 
@@ -168,6 +183,8 @@ class ScalarAnd(_Bitwise):
     """Python's `&`."""
 
     name = "scalar_and"
+    tensor_op = "bitwise_and"
+    is_conjunction = True
     meaning = python_operator("and_")
 
 
@@ -175,6 +192,7 @@ class ScalarOr(_Bitwise):
     """Python's `|`."""
 
     name = "scalar_or"
+    tensor_op = "bitwise_or"
     meaning = python_operator("or_")
 
 
@@ -182,6 +200,7 @@ class ScalarXor(_Bitwise):
     """Python's `^`."""
 
     name = "scalar_xor"
+    tensor_op = "bitwise_xor"
     meaning = python_operator("xor")
 
 
@@ -229,6 +248,8 @@ class ScalarLess(_Comparison):
     """Python's `<`."""
 
     name = "scalar_lt"
+    tensor_op = "lt"
+    compares = "lt"
     meaning = python_operator("lt")
 
 
@@ -236,6 +257,8 @@ class ScalarLessEqual(_Comparison):
     """Python's `<=`."""
 
     name = "scalar_le"
+    tensor_op = "le"
+    compares = "le"
     meaning = python_operator("le")
 
 
@@ -243,6 +266,8 @@ class ScalarEqual(_Comparison):
     """Python's `==`."""
 
     name = "scalar_eq"
+    tensor_op = "eq"
+    compares = "eq"
     meaning = python_operator("eq")
 
 
@@ -250,6 +275,8 @@ class ScalarNotEqual(_Comparison):
     """Python's `!=`."""
 
     name = "scalar_ne"
+    tensor_op = "ne"
+    compares = "ne"
     meaning = python_operator("ne")
 
 
@@ -257,6 +284,8 @@ class ScalarGreater(_Comparison):
     """Python's `>`."""
 
     name = "scalar_gt"
+    tensor_op = "gt"
+    compares = "gt"
     meaning = python_operator("gt")
 
 
@@ -264,4 +293,6 @@ class ScalarGreaterEqual(_Comparison):
     """Python's `>=`."""
 
     name = "scalar_ge"
+    tensor_op = "ge"
+    compares = "ge"
     meaning = python_operator("ge")

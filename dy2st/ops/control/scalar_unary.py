@@ -40,6 +40,7 @@ class ScalarNeg(_Unary):
     """Python's unary `-`."""
 
     name = "scalar_neg"
+    tensor_op = "neg"
     meaning = python_operator("neg")
 
 
@@ -47,6 +48,7 @@ class ScalarAbs(_Unary):
     """Python's `abs`."""
 
     name = "scalar_abs"
+    tensor_op = "abs"
     meaning = abs
 
 
@@ -80,6 +82,7 @@ class ScalarFloat(_Unary):
     """Python's `float`."""
 
     name = "scalar_float"
+    tensor_op = "cast"
     meaning = float
     result = FLOAT
 
@@ -109,6 +112,7 @@ class ScalarToTensor(Op):
 
     is_scalar = True
     name = "scalar_to_tensor"
+    converts = True
     attributes = ("dtype",)
     differentiable = False
 
@@ -126,6 +130,7 @@ class Item(Op):
     """The one element of a tensor as a Python number; ValueError when there is not exactly one."""
 
     name = "item"
+    converts = True
     raises = (ValueError,)
     defined_on = REAL_NUMBERS
     differentiable = False

@@ -161,6 +161,7 @@ class Cast(Op):
     """The operand in another dtype; of complex numbers the real part, where that is not complex."""
 
     name = "cast"
+    converts = True
     attributes = ("dtype",)
     elementwise = True
     linear_in = (0,)

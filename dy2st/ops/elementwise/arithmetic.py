@@ -17,6 +17,7 @@ class Add(Ufunc):
     """x + y."""
 
     name = "add"
+    adds_second = 1
     commutative = True
     function = "add"
     arity = 2
@@ -36,6 +37,7 @@ class Sub(Ufunc):
     """x - y."""
 
     name = "sub"
+    adds_second = -1
     function = "subtract"
     arity = 2
     linear_together = (0, 1)

@@ -36,6 +36,7 @@ class Eq(_Comparison):
     """x == y."""
 
     name = "eq"
+    compares = "eq"
     function = "equal"
 
 
@@ -43,6 +44,7 @@ class Ne(_Comparison):
     """x != y."""
 
     name = "ne"
+    compares = "ne"
     function = "not_equal"
 
 
@@ -50,6 +52,7 @@ class Lt(_Comparison):
     """x < y."""
 
     name = "lt"
+    compares = "lt"
     defined_on = REAL_NUMBERS
     function = "less"
 
@@ -58,6 +61,7 @@ class Le(_Comparison):
     """x <= y."""
 
     name = "le"
+    compares = "le"
     defined_on = REAL_NUMBERS
     function = "less_equal"
 
@@ -66,6 +70,7 @@ class Gt(_Comparison):
     """x > y."""
 
     name = "gt"
+    compares = "gt"
     defined_on = REAL_NUMBERS
     function = "greater"
 
@@ -74,6 +79,7 @@ class Ge(_Comparison):
     """x >= y."""
 
     name = "ge"
+    compares = "ge"
     defined_on = REAL_NUMBERS
     function = "greater_equal"
 
@@ -91,6 +97,7 @@ class LogicalAnd(_Logical):
     """True where both are not zero."""
 
     name = "logical_and"
+    is_conjunction = True
     function = "logical_and"
     arity = 2
 

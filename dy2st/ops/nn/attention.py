@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -33,19 +33,27 @@ T = TypeVar("T")
 Tangents = Sequence[Value | None]
 
 
-class Attention(Op):
+class AttentionOp(Op):
+    """Attention, or a derivative of it: a contraction whose mask, if there is one, is operand number `mask_at`."""
+
+    abstract = True
+    native_in_eager = True
+    is_contraction = True
+    superlinear = True
+    defined_on = ("f", "f", "f", "bf")
+    attributes = ("causal",)
+    mask_at: ClassVar[int]
+
+
+class Attention(AttentionOp):
     """softmax(q k^T + mask) v over the last two axes; the mask may be left out, and broadcasts to the weights' shape.
 
     Where it is `causal` a query sees keys up to its own place. A pass makes it (fuse_attention.py), no function of the
     user's.
     """
 
-    native_in_eager = True
     name = "attention"
-    is_contraction = True
-    superlinear = True
-    defined_on = ("f", "f", "f", "bf")
-    attributes = ("causal",)
+    mask_at = 3
     may_raise = True
     fresh = True
 
@@ -91,19 +99,15 @@ class Attention(Op):
             yield Sample((*parts, *_DROP, *q[:-2]), {"causal": causal})
 
 
-class AttentionGrad(Op):
+class AttentionGrad(AttentionOp):
     """The cotangents of q, k and v from that of softmax(q k^T + mask) v.
 
     Of the weights w they are dv = w^T ct, and with s = w * (ct v^T - sum(w * ct v^T)) dq = s k and dk = s^T q. Weights
     that are dropped are so in dv, and their cotangents ct v^T.
     """
 
-    native_in_eager = True
     name = "attention_grad"
-    is_contraction = True
-    superlinear = True
-    defined_on = ("f", "f", "f", "bf")
-    attributes = ("causal",)
+    mask_at = 4
     may_raise = True
     fresh = True
 
@@ -141,15 +145,11 @@ class AttentionGrad(Op):
                 yield Sample((*parts, *drop), {"causal": causal})
 
 
-class AttentionMaskGrad(Op):
+class AttentionMaskGrad(AttentionOp):
     """The cotangent of a mask that is added to the scores: theirs, added up to its shape."""
 
-    native_in_eager = True
     name = "attention_mask_grad"
-    is_contraction = True
-    superlinear = True
-    defined_on = ("f", "f", "f", "bf")
-    attributes = ("causal",)
+    mask_at = 4
     may_raise = True
     fresh = True
 

@@ -36,7 +36,7 @@ from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import TensorType, Type
 from dy2st.ops.linalg.matmul import MatMul
-from dy2st.ops.nn.attention import AttentionMaskGrad, mask_of
+from dy2st.ops.nn.attention import AttentionMaskGrad, AttentionOp, mask_of
 from dy2st.ops.reduce.softmax import Softmax
 from dy2st.ops.shape.shape import Broadcast, DimOf, SumTo, Transpose
 from dy2st.passes.core.base import Pass, each_block
@@ -48,8 +48,6 @@ from dy2st.shapes import Extent, Shape
 _DTYPES = ("float32", "float64")
 _ACROSS = {"transpose_x": False, "transpose_y": True}
 _PLAIN = {"transpose_x": False, "transpose_y": False}
-_MASKED = {"attention": 3, "attention_grad": 4, "attention_mask_grad": 4}
-"""Where a mask stands among the operands."""
 
 
 class FuseAttention(Pass):
@@ -130,15 +128,19 @@ def _attend(block: Block) -> bool:
 
 def _narrow_masks(block: Block) -> bool:
     """Give attention its masks as they were before a broadcast (8.)."""
-    masks = {o: mask for o in block.operations if o.op.name in _MASKED and (mask := _narrower(o, block)) is not None}
+    masks = {
+        o: (mask, o.op.mask_at)
+        for o in block.operations
+        if isinstance(o.op, AttentionOp) and (mask := _narrower(o, o.op, block)) is not None
+    }
     if masks:
         operations, block.operations = block.operations, []
         b = Builder(block)
         for operation in operations:
-            mask = masks.get(operation)
-            if mask is not None:
+            if operation in masks:
+                mask, at = masks[operation]
                 rank = tensor_type(operation.operands[0]).rank
-                operation.operands[_MASKED[operation.op.name]] = mask = _of_rank(b, mask, rank)
+                operation.operands[at] = mask = _of_rank(b, mask, rank)
                 if isinstance(operation.op, AttentionMaskGrad):
                     operation.results[0].type = mask.type
             b.adopt(operation)
@@ -148,9 +150,9 @@ def _narrow_masks(block: Block) -> bool:
     return bool(masks)
 
 
-def _narrower(operation: Operation, block: Block) -> Value | None:
+def _narrower(operation: Operation, op: AttentionOp, block: Block) -> Value | None:
     """Return what the mask of an attention is a broadcast of, where that fits as well."""
-    given = mask_of(operation.operands[_MASKED[operation.op.name] :], tensor_type(operation.operands[0]).rank)
+    given = mask_of(operation.operands[op.mask_at :], tensor_type(operation.operands[0]).rank)
     mask = _before(given[0], "broadcast") if given else None
     if mask is None or mask is given[0]:
         return None

@@ -8,8 +8,7 @@ others.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,23 +16,15 @@ import numpy as np
 from dy2st.ir.literals import is_array
 from dy2st.ir.program import Operation, Program, Value
 from dy2st.ir.types import ScalarType
+from dy2st.ops.control.scalar import Arithmetic
 from dy2st.shapes import Dim, Extent, substituted
 
-_LESS = {"lt": (0, 1), "le": (0, 1), "gt": (1, 0), "ge": (1, 0)}
-"""Which operands of a comparison are the smaller and the larger one; `scalar_lt` and so on alike."""
-_SAME = ("item", "scalar_to_tensor", "cast")
-_BOTH = ("scalar_and", "logical_and")
-_ARITHMETIC: dict[str, Callable[[float, float], float]] = {
-    "scalar_add": operator.add, "scalar_sub": operator.sub, "scalar_mul": operator.mul, "scalar_max": max,
-    "scalar_min": min,
-}  # fmt: skip
 _FAR = 2.0**62
 """What goes further, or is no number, is not told."""
 _DEEP = 8
 """Of so many operations in a row a number is made that is still looked for."""
 _Outer = Mapping[Value, Value]
 """The operands that arguments of branches stand for."""
-_SIGNS = {"add": 1, "scalar_add": 1, "sub": -1, "scalar_sub": -1}
 
 
 class KnownNumbers:
@@ -55,11 +46,11 @@ class KnownNumbers:
             return extent
         if made is None or depth > _DEEP:
             return None
-        if made.op.name in _SAME:
+        if made.op.converts:
             return self.of(made.operands[0], depth + 1)
-        if made.op.name in _ARITHMETIC:
+        if isinstance(made.op, Arithmetic):
             a, b = (self.of(operand, depth + 1) for operand in made.operands)
-            return None if a is None or b is None else _ARITHMETIC[made.op.name](a, b)
+            return None if a is None or b is None else made.op.eval(np, a, b)
         given = made.attributes["value"] if made.op.is_constant else None
         if is_array(given):
             return given.item() if _is_number(given) else None
@@ -118,7 +109,7 @@ class KnownNumbers:
     def _outside(self, loop: Operation, value: Value) -> float | None:
         """Return what a value inside of a loop is known to be, where no iteration changes it."""
         arguments = loop.blocks[0].arguments
-        if value.operation is not None and value.operation.op.name in _SAME:
+        if value.operation is not None and value.operation.op.converts:
             return self._outside(loop, value.operation.operands[0])
         if value not in arguments:
             return self.of(value)
@@ -141,13 +132,12 @@ def _tests(test: Value) -> Iterator[tuple[Value, Value]]:
         made = value.operation
         if made is None:
             continue
-        name = made.op.name.removeprefix("scalar_")
-        if made.op.name in _SAME:
+        if made.op.converts:
             pending.append((made.operands[0], outer))
-        elif made.op.name in _BOTH:
+        elif made.op.is_conjunction:
             pending += [(operand, outer) for operand in made.operands]
-        elif name in _LESS:
-            low, high = (made.operands[i] for i in _LESS[name])
+        elif made.op.compares in ("lt", "le", "gt", "ge"):
+            low, high = made.operands if made.op.compares in ("lt", "le") else made.operands[::-1]
             yield outer.get(low, low), outer.get(high, high)
         elif made.op.is_branch:
             pending += _tests_of_branches(made, made.results.index(value), outer)
@@ -179,10 +169,10 @@ def _counter(loop: Operation, value: Value) -> tuple[int, tuple[Value, int]] | N
     body = loop.blocks[0]
     for index in range(loop.attributes["carried"]):
         before, after = body.arguments[index], body.results[1 + index]
-        if value not in (before, after) or after.operation is None or after.operation.op.name not in _SIGNS:
+        if value not in (before, after) or after.operation is None or not after.operation.op.adds_second:
             continue
         a, b = after.operation.operands
-        sign = _SIGNS[after.operation.op.name]
+        sign = after.operation.op.adds_second
         if a is before:
             return index, (b, sign)
         if b is before and sign > 0:

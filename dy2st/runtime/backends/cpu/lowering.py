@@ -20,7 +20,7 @@ from dy2st.runtime.backends.cpu.kernel_calls.fused_group_calls import run_groups
 from dy2st.runtime.backends.cpu.libm.target_overrides import better_definitions
 from dy2st.runtime.backends.cpu.llvm_ir.function_builder import LLVMFunction
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import function_name, kinds
-from dy2st.runtime.backends.cpu.ops import AS_THEY_ARE, STRIDED, rule_of
+from dy2st.runtime.backends.cpu.ops import carries, reads_gaps, rule_of
 from dy2st.runtime.backends.cpu.ops.control.safepoints import look_after
 from dy2st.runtime.backends.cpu.ops.scalarized import small
 from dy2st.runtime.backends.cpu.ops.tensors import unfilled
@@ -35,7 +35,7 @@ def prepared(program: Program, strict: bool = False) -> Program:
 
 def lower(program: Program, target: Target) -> EmitterContext:
     """Return the module of a Program, with its host callbacks and the arrays that it takes as constants."""
-    unit = EmitterContext(program, target, rule_of, STRIDED, AS_THEY_ARE, run_groups, small, unfilled, look_after)
+    unit = EmitterContext(program, target, rule_of, reads_gaps, carries, run_groups, small, unfilled, look_after)
     unit.kernels.better = better_definitions(target)
     unit.module.strict = unit.kernels.strict = target.strict
     for line in DECLARED.splitlines():

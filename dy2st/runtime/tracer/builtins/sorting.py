@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 from dy2st.dtypes import float64, int64
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.types import ScalarType
+from dy2st.ops.control.scalar import ScalarMax, ScalarMin
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.access.items import item
 from dy2st.runtime.tracer.access.symbolic_list import as_symbolic
@@ -98,7 +99,7 @@ def _in_order(trace: Trace, elements: list[Any], columns: list[Tensor], reverse:
 # ---- min and max -----------------------------------------------------------------------------------------------------
 def extreme(name: str) -> Callable[..., Any]:
     """Return what stands for `min` or `max`."""
-    python, op = getattr(builtins, name), f"scalar_{name}"
+    python, op = (min, ScalarMin()) if name == "min" else (max, ScalarMax())
 
     def convert(trace: Trace, *args: Any, **keywords: Any) -> Any:
         key = keywords.get("key")
@@ -118,7 +119,7 @@ def extreme(name: str) -> Callable[..., Any]:
     return convert
 
 
-def _of_unknown_length(trace: Trace, name: str, op: str, x: Any, call: Key | None, keywords: dict[str, Any]) -> Any:
+def _of_unknown_length(trace: Trace, name: str, op: OpDef, x: Any, call: Key | None, keywords: dict[str, Any]) -> Any:
     """Return `min(x)` or `max(x)` of something whose length is known only at run time."""
     items = iterable_of(trace, x)
     assert items is not None
@@ -126,10 +127,10 @@ def _of_unknown_length(trace: Trace, name: str, op: str, x: Any, call: Key | Non
     return trace.if_exp(items.length == 0, empty, lambda: _of_some(trace, op, x, items, call))
 
 
-def _of_some(trace: Trace, op: str, x: Any, items: SymbolicIterable, call: Key | None) -> Any:
+def _of_some(trace: Trace, op: OpDef, x: Any, items: SymbolicIterable, call: Key | None) -> Any:
     content = trace.content(x)
     if call is None and isinstance(content, Tensor) and content.ndim == 1:
-        return content[content.argmin() if op == "scalar_min" else content.argmax()]
+        return content[content.argmin() if isinstance(op, ScalarMin) else content.argmax()]
     first = items.get(0)
     if call is None:
         return fold(trace, x, first, lambda a, b: _pick(trace, op, a, b))
@@ -141,18 +142,18 @@ def _raise_empty(name: str) -> None:
     raise ValueError(f"{name}() iterable argument is empty")
 
 
-def _pick(trace: Trace, op: str, a: Any, b: Any) -> Any:
+def _pick(trace: Trace, op: OpDef, a: Any, b: Any) -> Any:
     """Return `b` where it is beyond `a`, else `a`, as Python's min and max do."""
     if isinstance(a, (Scalar, int, float)) and isinstance(b, (Scalar, int, float)):
         first, second = trace.scalar(a), trace.scalar(b)
         kinds = [v.type.kind for v in (first, second) if isinstance(v.type, ScalarType)]
         if len(set(kinds)) == 1:  # else the result is an int or a float, as it comes
-            return Scalar(trace.emit(op, [first, second]))
-    beyond = b < a if op == "scalar_min" else b > a
+            return Scalar(trace.emit(op.name, [first, second]))
+    beyond = b < a if isinstance(op, ScalarMin) else b > a
     return trace.if_exp(beyond, lambda: b, lambda: a)
 
 
-def _pick_by_key(trace: Trace, op: str, a: tuple[Any, Any], b: tuple[Any, Any]) -> Any:
+def _pick_by_key(trace: Trace, op: OpDef, a: tuple[Any, Any], b: tuple[Any, Any]) -> Any:
     """Return the pair of an item and its key that Python's min and max would keep."""
-    beyond = b[1] < a[1] if op == "scalar_min" else b[1] > a[1]
+    beyond = b[1] < a[1] if isinstance(op, ScalarMin) else b[1] > a[1]
     return trace.if_exp(beyond, lambda: b, lambda: a)

@@ -57,10 +57,10 @@ class EmitterContext:
     target: Target
     rule_of: Callable[[str], Rule | None]
     """Gives the rule of an op; None where its `eval` is called."""
-    strided: frozenset[str]
-    """The ops whose rules read tensors with gaps."""
-    as_they_are: frozenset[str]
-    """The ops whose rules take small tensors as they are; for the others they stand in memory."""
+    reads_gaps: Callable[[str], bool]
+    """Says whether the rule of an op reads tensors with gaps."""
+    carries: Callable[[str], bool]
+    """Says whether the rule of an op takes small tensors as they are; for the others they stand in memory."""
     group_rule: GroupRule
     small_rule: Rule
     """Writes what `is_in_registers`."""
@@ -182,7 +182,7 @@ class FunctionEmitter(ValueStorage):
 
     def _reads_gaps(self, operation: Operation) -> bool:
         """Return whether an operation takes tensors with gaps; a join of parts that stand in place reads none."""
-        return operation.op.name in self.unit.strided or operation in self.joined
+        return self.unit.reads_gaps(operation.op.name) or operation in self.joined
 
     def _may_overwrite(self, step: Step) -> bool:
         """Return whether a step may write into the memory of arguments."""
@@ -211,7 +211,7 @@ class FunctionEmitter(ValueStorage):
             made = self.unit.room_rule(self, step, operands)
         else:
             rule = self.unit.rule_of(step.op.name)
-            if rule is None or step.op.name in self.unit.as_they_are:
+            if rule is None or self.unit.carries(step.op.name):
                 made = (rule or host_rule)(self, step, operands)
             else:
                 made = self._step_in_memory(rule, step, operands)

@@ -20,6 +20,7 @@ import functools
 import hashlib
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.libm.core import piecewise_coefficients as by_name
@@ -109,6 +110,10 @@ _TANH = PolynomialTable(BitPieces(*by_name.TANH_CUT, by_name.TANH_MIDDLES), by_n
 _ERF = PolynomialTable(EvenPieces(by_name.ERF_WIDTH), by_name.ERF)
 
 
+OfTail = Callable[[FormulaEmitter, VectorValue, VectorValue], VectorValue]
+"""What makes a function of x and its tail."""
+
+
 def _linear_unit(e: FormulaEmitter, x: VectorValue, tail: VectorValue) -> VectorValue:
     return e.fma(-e.abs(x), tail, e.largest(x, 0.0))
 
@@ -125,19 +130,6 @@ def _log_sigmoid(e: FormulaEmitter, x: VectorValue, tail: VectorValue) -> Vector
     return e.smallest(x, 0.0) - tail
 
 
-_BY_TAILS: dict[str, tuple[PolynomialTable, Callable[[FormulaEmitter, VectorValue, VectorValue], VectorValue]]] = {
-    "gelu": (_NORMAL_TAIL, _linear_unit),
-    "gelu_tanh": (_CUBIC_TAIL, _linear_unit),
-    "silu": (_LOGISTIC_TAIL, _linear_unit),
-    "sigmoid": (_LOGISTIC_TAIL, _sigmoid),
-    "softplus": (_SOFTPLUS_TAIL, _softplus),
-    "log_sigmoid": (_SOFTPLUS_TAIL, _log_sigmoid),
-}
-_ODD: dict[str, PolynomialTable] = {"tanh": _TANH, "erf": _ERF}
-BY_PIECES = ("exp", *_BY_TAILS, *_ODD)
-"""The functions of which there are pieces."""
-
-
 @functools.cache
 def by_pieces(name: str, lanes: int) -> Definition:
     """Return the function `name` of float32, of any number of lanes, for a CPU with AVX-512."""
@@ -146,13 +138,8 @@ def by_pieces(name: str, lanes: int) -> Definition:
     if lanes < PIECES:  # as in a whole vector
         whole = by_pieces(name, PIECES)
         result = by_vectors(e, PIECES, lambda parts: [e.call(whole, "f32", part) for part in parts], x)
-    elif name == "exp":
-        result = _exp(e, x)
-    elif name in _ODD:
-        table = _ODD[name]
-        result = e.copysign(_value(e, e.smallest(e.abs(x), table.end), table), x)
     else:
-        result = _by_tail(e, x, name)
+        result = BY_PIECES[name](e, x)
     head = f"define internal {t} @{symbol}({t} %x) alwaysinline nounwind {{"
     return Definition(
         symbol, "\n".join([head, "entry:", *e.lines, f"  ret {t} {result.text}", "}"]), tuple(e.needs.values())
@@ -172,9 +159,13 @@ def _exp(e: FormulaEmitter, x: VectorValue) -> VectorValue:
     return e.call(scaled_with_avx512("f32", e.lanes), "f32", e.fma(power * r, growth, power), e.bits(shifted), n)
 
 
-def _by_tail(e: FormulaEmitter, x: VectorValue, name: str) -> VectorValue:
+def _odd(e: FormulaEmitter, x: VectorValue, table: PolynomialTable) -> VectorValue:
+    """Write a function with f(-x) = -f(x) that stays where the pieces end."""
+    return e.copysign(_value(e, e.smallest(e.abs(x), table.end), table), x)
+
+
+def _by_tail(e: FormulaEmitter, x: VectorValue, name: str, table: PolynomialTable, made: OfTail) -> VectorValue:
     """Write a function that a tail makes, and what every target has where |x| is beyond the pieces."""
-    table, made = _BY_TAILS[name]
     a = e.abs(x)
 
     def one(x: VectorValue, size: VectorValue, near: VectorValue) -> VectorValue:
@@ -235,3 +226,17 @@ def _constant(column: tuple[float, ...]) -> Definition:
     name = f"dy2st.column.{hashlib.blake2b(''.join(numbers).encode(), digest_size=8).hexdigest()}"
     listed = ", ".join(f"float {number}" for number in numbers)
     return Definition(name, f"@{name} = internal unnamed_addr constant <{PIECES} x float> <{listed}>, align 64")
+
+
+BY_PIECES: dict[str, Callable[[FormulaEmitter, VectorValue], VectorValue]] = {
+    "exp": _exp,
+    "tanh": partial(_odd, table=_TANH),
+    "erf": partial(_odd, table=_ERF),
+    "gelu": partial(_by_tail, name="gelu", table=_NORMAL_TAIL, made=_linear_unit),
+    "gelu_tanh": partial(_by_tail, name="gelu_tanh", table=_CUBIC_TAIL, made=_linear_unit),
+    "silu": partial(_by_tail, name="silu", table=_LOGISTIC_TAIL, made=_linear_unit),
+    "sigmoid": partial(_by_tail, name="sigmoid", table=_LOGISTIC_TAIL, made=_sigmoid),
+    "softplus": partial(_by_tail, name="softplus", table=_SOFTPLUS_TAIL, made=_softplus),
+    "log_sigmoid": partial(_by_tail, name="log_sigmoid", table=_SOFTPLUS_TAIL, made=_log_sigmoid),
+}
+"""The functions of which there are pieces, and what writes each."""

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dy2st.dtypes import DType, bool_, complex64, complex128, float32, float64
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ir.types import TensorType
+from dy2st.ops.core.constant import Cast
 from dy2st.ops.core.elementwise_base import Ufunc
-from dy2st.ops.elementwise.complex import PART_OF, Conj
+from dy2st.ops.elementwise.arithmetic import SafeMul
+from dy2st.ops.elementwise.complex import PART_OF, Complex, Conj, Imag, Real
 from dy2st.ops.elementwise.power import Pow, Square
 from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
 from dy2st.runtime.backends.cpu.emitter.shared_routines import routine
@@ -36,12 +38,12 @@ def computes_with_complex(operation: Operation) -> bool:
     dtypes = [t.dtype for t in types if isinstance(t, TensorType)]  # zeros are also made like lists and variants
     if len(dtypes) < len(types) or not any(d.is_complex for d in dtypes):
         return False
-    name = operation.op.name
-    if name == "cast":
+    op = operation.op
+    if isinstance(op, Cast):
         return all(d.is_complex or is_native(d) for d in dtypes)
     if any(d not in _LETTERS for d in dtypes):
         return False
-    return name in ("real", "imag", "complex", "safe_mul") or _ufunc(operation) is not None
+    return isinstance(op, (Real, Imag, Complex, SafeMul)) or _ufunc(operation) is not None
 
 
 def _ufunc(operation: Operation) -> str | None:
@@ -63,20 +65,20 @@ def elementwise(w: FunctionEmitter, operation: Operation, operands: list[Compone
     shape = extents(operation.operands[0], operands[0]) if not in_register(operation.operands[0].type) else []
     count, made = product(w, shape), room(w, result, shape)
     t, source = tensor_type(result).dtype, tensor_type(operation.operands[0]).dtype
-    name = operation.op.name
-    if name in ("real", "imag", "cast"):
-        _move(w, (places[0], source), (made[1], t), count, at=int(name == "imag"))
-    elif name == "complex":
+    op = operation.op
+    if isinstance(op, (Real, Imag, Cast)):
+        _move(w, (places[0], source), (made[1], t), count, at=int(isinstance(op, Imag)))
+    elif isinstance(op, Complex):
         for part, place in enumerate(places):
             _move_part(w, (place, source, 1), (f.offset(made[1], part * source.itemsize), source, 2), count)
     else:
-        ufunc = "multiply" if name == "safe_mul" else _ufunc(operation)
+        ufunc = "multiply" if isinstance(op, SafeMul) else _ufunc(operation)
         letters = ["".join(_LETTERS[tensor_type(v).dtype] for v in side) for side in (operation.operands, [result])]
         loop = UfuncLoop(w, f"numpy.{ufunc}.{'->'.join(letters)}")
         w.demand(loop.there)
         steps = [tensor_type(v).dtype.itemsize for v in (*operation.operands, result)]
         loop.call([*places, made[1]], count, [], steps, _COST)
-        if name == "safe_mul":
+        if isinstance(op, SafeMul):
             _clear_zeros(w, t, [*places, made[1]], count)
     return [(load_element(f, t, made[1]),) if in_register(result.type) else made]
 

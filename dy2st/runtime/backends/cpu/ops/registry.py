@@ -63,37 +63,14 @@ FAMILIES = {
 _WITH_PARTS = {"matmul": ("matrix.matmul", "multiplied"), "conv": ("nn.conv_pool", "convolved")}
 FILES = {name: file for file, names in FAMILIES.items() for name in names.split()}
 _rules: dict[str, Rule] = {}
-STRIDED = frozenset(
-    {
-        "dim",
-        "index",
-        "transpose",
-        "split",
-        "expand_dims",
-        "squeeze",
-        "detach",
-        "matmul",
-        "matmul_add",
-        "attention",
-        "attention_grad",
-        "attention_mask_grad",
-        "flip",
-        "diagonal",
-    }
-)
-"""The ops whose rules read tensors with gaps."""
-AS_THEY_ARE = frozenset(
-    {
-        *("cond", "while_loop", "counted_while", "call", "try", "assert"),
-        *("list_new", "list_append", "list_get", "list_pop", "list_set", "list_take", "list_clear"),
-        *("tuple_new", "tuple_get", "variant_new", "variant_get", "variant_or_zeros"),
-    }
-)
-"""The ops whose rules take small tensors as they are: those that only carry them."""
+_reads_gaps: set[str] = set()
+_carries: set[str] = set()
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Enter a function as the rule of these ops."""
+def rule(*names: str, reads_gaps: bool = False, carries: bool = False) -> Callable[[Rule], Rule]:
+    """Enter a function as the rule of these ops: one that reads tensors with gaps, or that only carries small tensors
+    and takes them as they are.
+    """
 
     def enter(function: Rule) -> Rule:
         file = function.__module__.removeprefix(f"{__package__}.")
@@ -103,6 +80,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
             if name in _rules:
                 raise ValueError(f"two rules write {name!r}")
             _rules[name] = function
+            _reads_gaps.update({name} if reads_gaps else ())
+            _carries.update({name} if carries else ())
         return function
 
     return enter
@@ -120,6 +99,25 @@ def rule_of(name: str) -> Rule | None:
     if name not in _rules:
         importlib.import_module(f"dy2st.runtime.backends.cpu.ops.{file}")
     return _rules[name]
+
+
+def reads_gaps(name: str) -> bool:
+    """Return whether the rule of an op reads tensors with gaps.
+
+    >>> reads_gaps("transpose"), reads_gaps("sort")
+    (True, False)
+    """
+    return rule_of(name) is not None and name in _reads_gaps
+
+
+def carries(name: str) -> bool:
+    """Return whether the rule of an op takes small tensors as they are, since it only carries them; for the others they
+    stand in memory.
+
+    >>> carries("cond"), carries("sort")
+    (True, False)
+    """
+    return rule_of(name) is not None and name in _carries
 
 
 def with_parts(name: str) -> Callable[..., Sequence[Components]]:

@@ -130,7 +130,7 @@ def constant(w: FunctionEmitter, operation: Operation, operands: list[Components
     return [("null", w.f.load("ptr", w.f.offset(table, 8 * at)), *map(str, array.shape))]
 
 
-@rule("dim")
+@rule("dim", reads_gaps=True)
 def dim(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write an extent."""
     return [(operands[0][2 + operation.attributes["axis"]],)]
@@ -177,7 +177,7 @@ def _same_element(w: FunctionEmitter, value: Value, components: Components, made
     return None
 
 
-@rule("detach")
+@rule("detach", reads_gaps=True)
 def detach(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the value itself."""
     return [w.owned(operation.operands[0], operands[0])]
@@ -209,7 +209,7 @@ def unfilled(w: FunctionEmitter, operation: Operation, operands: list[Components
     return [allocate(w, made.dtype, shape)]
 
 
-@rule("expand_dims", "squeeze")
+@rule("expand_dims", "squeeze", reads_gaps=True)
 def relabelled(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a tensor with more, fewer or the same axes of extent 1; `eval` refuses to squeeze a longer one."""
     value, made = operation.operands[0], tensor_type(operation.results[0])

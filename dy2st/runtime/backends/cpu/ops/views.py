@@ -31,7 +31,7 @@ def is_memory(value: Value) -> bool:
     return isinstance(value.type, TensorType) and not in_register(value.type) and is_native(value.type.dtype)
 
 
-@rule("transpose")
+@rule("transpose", reads_gaps=True)
 def transpose(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a view with permuted axes."""
     (value,), perm = operation.operands, operation.attributes["perm"]
@@ -42,7 +42,7 @@ def transpose(w: FunctionEmitter, operation: Operation, operands: list[Component
     return [StridedTensor.of(made, [apart[p] for p in perm])]
 
 
-@rule("split")
+@rule("split", reads_gaps=True)
 def split(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write views of consecutive parts; `eval` says that they are not as long as the axis."""
     value, f = operation.operands[0], w.f

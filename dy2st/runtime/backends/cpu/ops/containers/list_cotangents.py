@@ -23,7 +23,7 @@ def _is_inside(w: FunctionEmitter, block: str, at: str) -> str:
     return w.f.value(f"icmp ult i64 {at}, {length(w, block)}")
 
 
-@rule("list_take")
+@rule("list_take", carries=True)
 def take(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a read of one slot; unset where there is none."""
     (block,), (at,) = operands
@@ -37,7 +37,7 @@ def take(w: FunctionEmitter, operation: Operation, operands: list[Components]) -
     return [w.get(kept, t.element)]
 
 
-@rule("list_clear")
+@rule("list_clear", carries=True)
 def clear(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the list with one slot unset; in place where nobody else holds the list."""
     items, at = operation.operands[0], operands[1][0]

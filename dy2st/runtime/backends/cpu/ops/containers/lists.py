@@ -47,7 +47,7 @@ def checked(w: FunctionEmitter, block: str) -> str:
     return block
 
 
-@rule("list_new")
+@rule("list_new", carries=True)
 def new(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a list of the operands."""
     t = list_type(operation.results[0].type)
@@ -88,7 +88,7 @@ def with_room(w: FunctionEmitter, block: str, t: ListType) -> str:
     return f.load("ptr", slot)
 
 
-@rule("list_append")
+@rule("list_append", carries=True)
 def append(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write one more element; in place where nobody else holds the list."""
     f, t = w.f, list_type(operation.results[0].type)
@@ -117,7 +117,7 @@ def index(w: FunctionEmitter, operation: Operation, operands: list[Components]) 
     return w.guarded(operation, operands, inside, lambda: [(at,)])
 
 
-@rule("list_get")
+@rule("list_get", carries=True)
 def get(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a read of one element; `eval` says that there is none."""
     t = list_type(operation.operands[0].type)
@@ -131,7 +131,7 @@ def get(w: FunctionEmitter, operation: Operation, operands: list[Components]) ->
     return w.guarded(operation, operands, inside, fast)
 
 
-@rule("list_pop")
+@rule("list_pop", carries=True)
 def pop(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the list without one element, and that element; `eval` says that there is none."""
     f, items = w.f, operation.operands[0]
@@ -160,7 +160,7 @@ def taken_out(w: FunctionEmitter, t: ListType, block: str, at: str) -> Component
     return components
 
 
-@rule("list_set")
+@rule("list_set", carries=True)
 def put(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the list with another element at one place; `eval` says that there is none."""
     f = w.f

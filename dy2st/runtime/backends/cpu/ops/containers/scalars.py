@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from dy2st.dtypes import float64
 from dy2st.ir.program import Operation
@@ -18,11 +18,6 @@ from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 _EXACT = 2**53
 """Ints up to here are floats without rounding."""
-_FLOAT = {"scalar_add": "fadd", "scalar_sub": "fsub", "scalar_mul": "fmul"}
-_INT = {"scalar_add": "sadd", "scalar_sub": "ssub", "scalar_mul": "smul"}
-_COMPARISONS = {"lt": "slt", "le": "sle", "eq": "eq", "ne": "ne", "gt": "sgt", "ge": "sge"}
-_ORDERED = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une", "gt": "ogt", "ge": "oge"}
-_BITS = {"scalar_and": "and", "scalar_or": "or", "scalar_xor": "xor"}
 Made = Sequence[Components]
 
 
@@ -73,10 +68,10 @@ def arithmetic(w: FunctionEmitter, operation: Operation, operands: list[Componen
     (a,), (b,) = operands
     left, right = kind_of(operation, 0), kind_of(operation, 1)
     if "float" in (left, right):
-        text = f"{_FLOAT[operation.name]} double {as_float(w, left, a)}, {as_float(w, right, b)}"
+        text = f"f{operation.op.tensor_op} double {as_float(w, left, a)}, {as_float(w, right, b)}"
         return [(w.f.value(text),)]
     x, y = as_int(w, left, a), as_int(w, right, b)
-    pair = w.f.call("{i64, i1}", f"@llvm.{_INT[operation.name]}.with.overflow.i64", f"i64 {x}", f"i64 {y}")
+    pair = w.f.call("{i64, i1}", f"@llvm.s{operation.op.tensor_op}.with.overflow.i64", f"i64 {x}", f"i64 {y}")
     over = w.f.value(f"extractvalue {{i64, i1}} {pair}, 1")
     w.demand(w.f.value(f"xor i1 {over}, true"))
     return [(w.f.value(f"extractvalue {{i64, i1}} {pair}, 0"),)]
@@ -132,28 +127,25 @@ def _float_division(w: FunctionEmitter, operation: Operation, operands: list[Com
     return w.guarded(operation, operands, fine, lambda: [(VectorType(f, w.module, 1).math(name, float64, a, b),)])
 
 
-def _comparison(name: str) -> Callable[[FunctionEmitter, Operation, list[Components]], Made]:
-    def write(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
-        kinds = [kind_of(operation, i) for i in (0, 1)]
-        (a,), (b,) = operands
-        if kinds == ["float", "float"]:
-            return [(w.f.value(f"fcmp {_ORDERED[name]} double {a}, {b}"),)]
-        if "float" not in kinds:
-            return [(w.f.value(f"icmp {_COMPARISONS[name]} i64 {as_int(w, kinds[0], a)}, {as_int(w, kinds[1], b)}"),)]
-        at = kinds.index("float") ^ 1
-        whole = as_int(w, kinds[at], operands[at][0])
+@rule("scalar_lt", "scalar_le", "scalar_eq", "scalar_ne", "scalar_gt", "scalar_ge")
+def comparison(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
+    """Write a comparison; `eval` does those of large ints with floats."""
+    how = operation.op.compares
+    ordered, signed = "une" if how == "ne" else f"o{how}", how if how in ("eq", "ne") else f"s{how}"
+    kinds = [kind_of(operation, i) for i in (0, 1)]
+    (a,), (b,) = operands
+    if kinds == ["float", "float"]:
+        return [(w.f.value(f"fcmp {ordered} double {a}, {b}"),)]
+    if "float" not in kinds:
+        return [(w.f.value(f"icmp {signed} i64 {as_int(w, kinds[0], a)}, {as_int(w, kinds[1], b)}"),)]
+    at = kinds.index("float") ^ 1
+    whole = as_int(w, kinds[at], operands[at][0])
 
-        def fast() -> Made:
-            x, y = (as_float(w, k, c[0]) for k, c in zip(kinds, operands, strict=True))
-            return [(w.f.value(f"fcmp {_ORDERED[name]} double {x}, {y}"),)]
+    def fast() -> Made:
+        x, y = (as_float(w, k, c[0]) for k, c in zip(kinds, operands, strict=True))
+        return [(w.f.value(f"fcmp {ordered} double {x}, {y}"),)]
 
-        return w.guarded(operation, operands, is_small(w, whole), fast)
-
-    return write
-
-
-for _name in _COMPARISONS:
-    rule(f"scalar_{_name}")(_comparison(_name))
+    return w.guarded(operation, operands, is_small(w, whole), fast)
 
 
 @rule("scalar_min", "scalar_max")
@@ -182,10 +174,11 @@ def bits(w: FunctionEmitter, operation: Operation, operands: list[Components]) -
     """Write &, | and ^."""
     kinds = [kind_of(operation, i) for i in (0, 1)]
     (a,), (b,) = operands
+    word = operation.op.tensor_op.removeprefix("bitwise_")
     if kinds == ["bool", "bool"]:
-        return [(w.f.value(f"{_BITS[operation.name]} i1 {a}, {b}"),)]
+        return [(w.f.value(f"{word} i1 {a}, {b}"),)]
     x, y = as_int(w, kinds[0], a), as_int(w, kinds[1], b)
-    return [(w.f.value(f"{_BITS[operation.name]} i64 {x}, {y}"),)]
+    return [(w.f.value(f"{word} i64 {x}, {y}"),)]
 
 
 @rule("scalar_neg", "scalar_abs")

@@ -11,7 +11,7 @@ from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, as_part,
 from dy2st.runtime.backends.cpu.ops.registry import rule
 
 
-@rule("tuple_new")
+@rule("tuple_new", carries=True)
 def new(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write a tuple of its items."""
     seen: list[str] = []
@@ -25,7 +25,7 @@ def new(w: FunctionEmitter, operation: Operation, operands: list[Components]) ->
     return [tuple(seen)]
 
 
-@rule("tuple_get")
+@rule("tuple_get", carries=True)
 def get(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write the items."""
     t = operation.operands[0].type

@@ -46,7 +46,7 @@ def with_alternative(t: VariantType, tag: int | str, chosen: int, payload: Compo
     return tuple(made)
 
 
-@rule("variant_new")
+@rule("variant_new", carries=True)
 def new(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a variant of a payload."""
     t, tag = variant_type(operation.results[0].type), operation.attributes["tag"]
@@ -62,7 +62,7 @@ def tag_of(w: FunctionEmitter, operation: Operation, operands: list[Components])
     return [(operands[0][0],)]
 
 
-@rule("variant_get")
+@rule("variant_get", carries=True)
 def get(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the payload; `eval` says that it is not there."""
     (value,), tag = operation.operands, operation.attributes["tag"]
@@ -109,7 +109,7 @@ def cast(w: FunctionEmitter, operation: Operation, operands: list[Components]) -
     return [tuple(made)]
 
 
-@rule("variant_or_zeros")
+@rule("variant_or_zeros", carries=True)
 def or_zeros(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write the payload, or zeros where it is another alternative or none."""
     (variant, like), result = operation.operands, operation.results[0].type

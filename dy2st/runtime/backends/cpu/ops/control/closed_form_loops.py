@@ -25,8 +25,6 @@ from dy2st.runtime.backends.cpu.llvm_ir.literals import double
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import Components, kinds
 from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
-_ADDING = {"add": 1, "scalar_add": 1, "sub": -1, "scalar_sub": -1}
-_ORDERS = {"lt": 1, "scalar_lt": 1, "gt": -1, "scalar_gt": -1}
 _WHOLE = {"float": 2**24, "double": 2**53}
 """Up to where each whole number is a float."""
 _LARGE, _MOST_ITERATIONS, _LONGEST_STEP = 2**61, 2**40, 2**20
@@ -53,7 +51,7 @@ def induction_loop(loop: Operation) -> InductionLoop | None:
     (body,), carried = loop.blocks, loop.attributes["carried"]
     predicate, *following = body.results
     order = predicate.operation
-    if order is None or order.op.name not in _ORDERS or not all(_counts(v.type) for v in loop.results):
+    if order is None or order.op.compares not in ("lt", "gt") or not all(_counts(v.type) for v in loop.results):
         return None
     constants = [_settled(a, v, loop) for a, v in zip(body.arguments, following, strict=False)]
     settled = {i: n for i, n in enumerate(constants) if n is not None}
@@ -64,7 +62,7 @@ def induction_loop(loop: Operation) -> InductionLoop | None:
     if driver is None or len(known) != len(steps):
         return None
     limit = sides[1 - sides.index(following[driver])]
-    upwards = (_ORDERS[order.op.name] > 0) == (sides[0] is following[driver])
+    upwards = (order.op.compares == "lt") == (sides[0] is following[driver])
     used = {id(order), *(id(v.operation) for v in (*following, *order.operands))}
     others = [o for o in body.operations if id(o) not in used and not o.op.is_constant]
     fits = limit in body.arguments[carried:] and kinds(limit.type) == kinds(following[driver].type)
@@ -91,15 +89,15 @@ def _step(argument: Value, following: Value, loop: Operation) -> int | None:
     made = following.operation
     if following is argument:
         return 0
-    if made is None or made.op.name not in _ADDING or kinds(following.type) != kinds(argument.type):
+    if made is None or not made.op.adds_second or kinds(following.type) != kinds(argument.type):
         return None
     left, right = made.operands
-    if right is argument and _ADDING[made.op.name] > 0:
+    if right is argument and made.op.adds_second > 0:
         left, right = right, left
     step = _literal(right, loop) if left is argument and kinds(right.type) == kinds(argument.type) else None
     if step is None or (step == 0 and kinds(argument.type)[0] in _WHOLE):  # -0.0 + 0.0 is 0.0
         return None
-    return step * _ADDING[made.op.name]
+    return step * made.op.adds_second
 
 
 def _settled(argument: Value, following: Value, loop: Operation) -> int | None:

@@ -52,7 +52,7 @@ def _not_zero(w: FunctionEmitter, kind: str, register: str) -> str:
     )
 
 
-@rule("cond")
+@rule("cond", carries=True)
 def cond(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a choice; a branch takes over what is used last here."""
     f = w.f
@@ -75,7 +75,7 @@ def cond(w: FunctionEmitter, operation: Operation, operands: list[Components]) -
     return [w.get(slots, t) for slots, t in zip(kept, types, strict=True)]
 
 
-@rule("while_loop")
+@rule("while_loop", carries=True)
 def while_loop(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a loop whose body gives (predicate, *carried)."""
     shared = parallel_loop(w, operation, operands, while_loop)
@@ -109,7 +109,7 @@ def while_loop(w: FunctionEmitter, operation: Operation, operands: list[Componen
     return _ended(w, operation, kept, types)
 
 
-@rule("counted_while")
+@rule("counted_while", carries=True)
 def counted_while(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a loop of a number of iterations that is known before it."""
     shared = parallel_loop(w, operation, operands, counted_while)
@@ -177,7 +177,7 @@ def _start(
     return kept
 
 
-@rule("call")
+@rule("call", carries=True)
 def call(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a call of a function of the Program."""
     f, name = w.f, operation.attributes["function"]
@@ -230,7 +230,7 @@ def _again() -> Sequence[Any]:
     raise AssertionError("a run keeps its error on the way through a call")
 
 
-@rule("try")
+@rule("try", carries=True)
 def attempt(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a body, and a handler that runs where the body raises what it is for."""
     f, types = w.f, [v.type for v in operation.results]
@@ -272,7 +272,7 @@ def _caught(operation: Operation, given: Sequence[Value]) -> HostCallback:
     return HostCallback(hand_over, (), tuple(v.type for v in given), operation.location, catching=True)
 
 
-@rule("assert")
+@rule("assert", carries=True)
 def assertion(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a check; Python makes the text of the error."""
     f = w.f

@@ -50,7 +50,7 @@ def _is_scattered(spec: Sequence[Any], values: Sequence[Value]) -> bool:
     return False
 
 
-@rule("index")
+@rule("index", reads_gaps=True)
 def index(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a view, or a copy where the tensor is written while the view is needed, or where tensors name elements."""
     made, (result,) = _index(w, operation, operands), operation.results

@@ -24,7 +24,7 @@ from dy2st.runtime.backends.cpu.ops.views import is_memory, strides
 Made = Sequence[Components]
 
 
-@rule("flip")
+@rule("flip", reads_gaps=True)
 def flip(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a view that runs backwards."""
     value, f = operation.operands[0], w.f
@@ -38,7 +38,7 @@ def flip(w: FunctionEmitter, operation: Operation, operands: list[Components]) -
     return [_view(w, value, operands[0], first, shape, apart)]
 
 
-@rule("diagonal")
+@rule("diagonal", reads_gaps=True)
 def diagonal(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a view whose last axis moves along two axes."""
     value, f, offset = operation.operands[0], w.f, operation.attributes["offset"]

@@ -54,7 +54,7 @@ def _matrix(w: FunctionEmitter, value: Value, components: Components, swap: bool
     return MatrixBatch(components[1], shape[:-2], apart[:-2], rows, columns, step, swap == lies, whole), copy
 
 
-@rule("matmul")
+@rule("matmul", reads_gaps=True)
 def matmul(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a product; `eval` says that inner extents differ."""
     return multiplied(w, operation, operands)
@@ -134,7 +134,7 @@ def _product(
                  f"i64 {b.columns}", f"i64 {a.columns}", "i1 false", f"i64 {packed[1]}", after, "i64 0")  # fmt: skip
 
 
-@rule("matmul_add")
+@rule("matmul_add", reads_gaps=True)
 def matmul_add(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a product that is added to memory; where extents differ the interpreter takes over."""
     x, y, z = operation.operands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.ir.program import Operation, Value, tensor_type
-from dy2st.ops.nn.attention import drop_of, mask_of
+from dy2st.ops.nn.attention import Attention, drop_of, mask_of
 from dy2st.runtime.backends.cpu.attention.shape_descriptor import FIELDS, OPERANDS
 from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_rule
 from dy2st.runtime.backends.cpu.llvm_ir.int_math import any_of, compare, negation
@@ -18,7 +18,7 @@ from dy2st.runtime.backends.cpu.ops.views import strides
 _MOST_RANK = 4
 
 
-@rule("attention", "attention_grad", "attention_mask_grad")
+@rule("attention", "attention_grad", "attention_mask_grad", reads_gaps=True)
 def attention(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Sequence[Components]:
     """Write softmax(q k^T + mask) v, or its VJP; heads that are views are read as they lie."""
     t = tensor_type(operation.operands[0])
@@ -43,9 +43,9 @@ def _has_rows(value: Value, components: StridedTensor) -> bool:
 
 def _run(w: FunctionEmitter, operation: Operation, given: list[Components]) -> Sequence[Components]:
     """Write the row of extents and the call; where extents do not fit the interpreter takes over."""
-    f, name, t = w.f, operation.op.name, tensor_type(operation.operands[0])
+    f, t, forward = w.f, tensor_type(operation.operands[0]), isinstance(operation.op, Attention)
     pairs = list(zip(operation.operands, given, strict=True))
-    first = "qkv" if name == "attention" else ("q", "k", "v", "ct")
+    first = "qkv" if forward else ("q", "k", "v", "ct")
     more = pairs[len(first) :]
     values = dict((*zip(first, pairs, strict=False), *zip(("mask",), mask_of(more, t.rank), strict=False)))
     drop = [c[0] for _, c in drop_of(more, t.rank)]
@@ -59,11 +59,11 @@ def _run(w: FunctionEmitter, operation: Operation, given: list[Components]) -> S
     for at, number in enumerate(numbers.get(field, "0") for field in FIELDS):
         f.store("i64", number, f.offset(row, 8 * at))
     q, k, v = (shapes[of] for of in "qkv")
-    wanted = {"attention": [[*q[:-1], v[-1]]], "attention_grad": [q, k, v]}.get(name) or [shapes["mask"]]
+    wanted = [[*q[:-1], v[-1]]] if forward else [shapes["mask"]] if len(operation.results) == 1 else [q, k, v]
     made = [allocate(w, t.dtype, shape) for shape in wanted]
-    kernel = f"{name}{'_dropped' if drop else ''}.{FLOATS[t.dtype.name]}"
+    kernel = f"{operation.op.name}{'_dropped' if drop else ''}.{FLOATS[t.dtype.name]}"
     block, scratch = allocate_bytes(w, f.call("i64", w.library(f"{kernel}.scratch"), f"ptr {row}"))
-    order = ("q", "k", "v", "mask") if name == "attention" else OPERANDS
+    order = ("q", "k", "v", "mask") if forward else OPERANDS
     data = [values[of][1][1] if of in values else "null" for of in order]
     f.call("void", w.library(kernel), *(f"ptr {p}" for p in (*data, *(m[1] for m in made), row, scratch)))
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")

@@ -22,7 +22,6 @@ from dy2st.runtime.backends.cpu.vector_ops.random import FLOATS, chosen, drawn, 
 from dy2st.runtime.backends.cpu.vector_ops.vector_type import VectorType
 
 Made = Sequence[Components]
-_KERNELS = {"random_uniform": "uniform", "random_normal": "normal"}
 _COST = 30_000
 """Picoseconds that a vector of numbers takes, and what is made of them."""
 
@@ -36,7 +35,7 @@ def draw(w: FunctionEmitter, operation: Operation, operands: list[Components]) -
     seed, number = (c[0] for c in operands[:2])
     shape = _shape(w, operation, operands[2:])
     room = _room(w, operation, shape)
-    kernel = w.library(f"random.{_KERNELS[operation.op.name]}.{FLOATS[made.dtype.name]}.fill")
+    kernel = w.library(f"{operation.op.name.replace('_', '.')}.{FLOATS[made.dtype.name]}.fill")
     f.call("void", kernel, f"ptr {room[1]}", f"i64 {product(w, shape)}", f"i64 {seed}", f"i64 {number}")
     return _made(w, operation, room)
 
