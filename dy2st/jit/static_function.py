@@ -345,7 +345,7 @@ class PartFunction(StaticFunction):
         calls = self._history.calls(self._cache.concrete_programs())
         if traced > MOST_TRACED and 2 * traced > calls:
             self._left = True
-        if program is not None and not hands_over(program.traced, made):
+        if program is not None and (program.traced.open_needs.inside or not hands_over(program.traced, made)):
             self._left, program = True, None
         if self._whole is not None and (self._left or not (program is None or pays_as_part(program.main_program))):
             self._whole.leave(self)

@@ -210,6 +210,7 @@ class ConcreteProgram:
             _act(found.actions)
         if thrown is not None:
             raise thrown
+        traced.open_needs.settle(results)
         if traced.views:
             results = [*results]
             for view in traced.views:

@@ -11,7 +11,7 @@ that tensors from outside to which the function pulls gradients back have no hoo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from dy2st.errors import TraceError
@@ -20,6 +20,7 @@ from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.recording.requires_grad_check import refuse_unsettled
 from dy2st.runtime.tracer.tracer import Tracer
 from dy2st.runtime.tracer.values.sentinels import MISSING, Key
 
@@ -102,11 +103,19 @@ class GradLeaves(Tracer):
             )
         if stop and not t.stop_gradient and self.builder.block is not self.root.block:
             t.payload = self.emit("detach", [t.payload])  # whatever it is joined with
-        t.stop_gradient = stop
+        if not stop and self.mixed:
+            refuse_unsettled(self, t)  # it becomes a leaf on some ways only
+        becomes_leaf, t.stop_gradient = t.stop_gradient and not stop, stop
         if id(t) in self.arguments:
             self.log.set(("attr", id(t), "stop_gradient"), t, stop)
-        if not stop:
+        if becomes_leaf:
             self.note_leaf(t)
+
+    def refuse_leaving(self, results: Collection[Value]) -> None:
+        """Refuse to give a caller a leaf that the function makes: gradients from outside do not come to it."""
+        own = (t for i, t in self.made_leaves.items() if i not in self.arguments and not t.stop_gradient)
+        if any(t.payload in results for t in own):
+            raise _refused("a tensor that was given stop_gradient=False in the function leaves it")
 
     # ---- gradients of arguments ------------------------------------------------------------------------------------
     def read_grad(self, t: Tensor) -> Tensor | None:

@@ -18,7 +18,8 @@ from dy2st.errors import StructureError
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType, VariantType
 from dy2st.jit.tracing.external_reads import ExternalReads
-from dy2st.jit.tracing.output_choices import NO_OTHER, PossibleTensors, ResultChoice, is_decided
+from dy2st.jit.tracing.output_choices import NO_OTHER, PossibleTensors, ResultChoice
+from dy2st.jit.tracing.told_values import is_decided
 from dy2st.ops.core.base import Op
 from dy2st.records import record
 from dy2st.runtime.eager.dispatch import View, apply, note_view

@@ -20,6 +20,7 @@ from dy2st.jit.tracing.created_parameters import CreatedParameters
 from dy2st.jit.tracing.deferred_effects import DeferredEffects
 from dy2st.jit.tracing.escaping_values import leaving
 from dy2st.jit.tracing.external_reads import ExternalReads
+from dy2st.jit.tracing.needed_gradients import SETTLED, OpenNeeds, tell_needs
 from dy2st.jit.tracing.output_choices import ResultChoice
 from dy2st.jit.tracing.output_sharing import OutputSharing
 from dy2st.jit.tracing.output_structure import output_aval, written_aval
@@ -79,6 +80,7 @@ class Traced:
     """Containers and objects that were met outside, by id."""
     freed: tuple[int, ...] = ()
     """Results, by number, that cannot be differentiated any more: the Program itself does, and frees their history."""
+    open_needs: OpenNeeds = SETTLED
 
     @property
     def _written(self) -> list[Any]:
@@ -255,8 +257,7 @@ class FunctionTrace(ExternalReads):
         if not isinstance(function, types.FunctionType):
             return function
         if is_converted_code(function.__code__):  # this trace made it, or an earlier one
-            is_old = self.rebound.is_from_outside(function)
-            return self.rebound.of_trace(function, function) if is_old else function
+            return self.rebound.of_trace(function, function) if self.rebound.is_from_outside(function) else function
         if getattr(function, "__dy2st_not_to_static__", False):
             return function
         if (function.__module__ or "").startswith("dy2st.") and not getattr(function, "__dy2st_convert__", False):
@@ -288,12 +289,13 @@ class FunctionTrace(ExternalReads):
         order = [*inputs, *(v for _, v, _ in self.slots.values())]
         block.arguments[:] = order
         views, operands = views_among(self, results, writes, values, order, self.views)
+        open_needs = SETTLED if self.by_value else tell_needs(self, [*results, *values], views, operands)
         every = [*results, *values, *operands]
         block.results = list(map(self.root.use, every))
         shown = {view.result for view in views if isinstance(view, ResultView)}
         histories = GradientHistories(block, self.needs, self.freed)
-        open_ones = [not histories.has_none(v) for v in every]
-        flows = [i for i, has in enumerate(open_ones) if has and (i < count or i >= count + len(values))]
+        returned = [*range(count), *range(count + len(values), len(every))]
+        flows = [i for i in returned if not histories.has_none(every[i])]
         seeded = tuple(i for i in flows if i not in shown)
         program = Program({"main": block, **self.functions})
         self._check(program)
@@ -318,6 +320,7 @@ class FunctionTrace(ExternalReads):
             views,
             self._met_outside(),
             tuple(i for i in seeded if histories.is_freed(every[i])),
+            open_needs,
         )
 
     def _unhooked(self, inputs: int) -> tuple[int, ...]:

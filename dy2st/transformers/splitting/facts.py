@@ -70,8 +70,6 @@ def can_be_cut(root: Any) -> bool:
             return False
         if kind == "Name" and node.id in _SEES_FRAME | _SEES_ENDS:
             return False
-        if kind == "Attribute" and node.attr == "stop_gradient" and type(node.ctx).__name__ == "Load":
-            return False  # what a part gives needs a gradient where any way through it does
         if tree.is_comprehension(node) and any(generator.is_async for generator in node.generators):
             return False
     return True
