@@ -93,6 +93,11 @@ def verified_calls() -> int:
     return _number("DY2ST_VERIFY_CALLS", "a number of calls") or 0
 
 
+def collective_timeout() -> float:
+    """Return after how many seconds of waiting for others `DY2ST_COLLECTIVE_TIMEOUT` ends a job: 1800 without it."""
+    return float(_number("DY2ST_COLLECTIVE_TIMEOUT", "a number of seconds", least=1) or 1800)
+
+
 def _is_on(name: str) -> bool:
     return os.environ.get(name, "") not in ("", "0")
 

@@ -11,6 +11,7 @@
     |- FileFormatError        a file that is damaged, newer, or not ours (also a ValueError)
     |- AutodiffError          a derivative that does not exist (also a RuntimeError)
     |- Mismatch               `jit.verify` found that eager and static differ (also an AssertionError)
+    |- CollectiveError        processes of a job that are not about to do the same (also a RuntimeError)
     `- MissingExtraError      an optional package that is not installed (also an ImportError)
 
 What a user does wrong with values (shapes, dtypes, indices) raises Python's own ValueError, TypeError, IndexError.
@@ -79,6 +80,10 @@ class FileFormatError(Dy2stError, ValueError):
 
 class AutodiffError(Dy2stError, RuntimeError):
     """A derivative that does not exist or cannot be computed any more."""
+
+
+class CollectiveError(Dy2stError, RuntimeError):
+    """Processes of a job that are not about to do the same; all of them raise it."""
 
 
 class Mismatch(Dy2stError, AssertionError):

@@ -16,6 +16,7 @@ from dy2st.batching.lane_loop import each_lane
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_block
+from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
 from dy2st.shapes import Extent
@@ -76,7 +77,7 @@ class Batcher:
             self._copy(operation, lanes)
             return
         rule = RULES.get(operation.name)
-        if rule is not None and not any(lane.apart for lane in lanes) and not operation.op.effect:
+        if rule is not None and not any(lane.apart for lane in lanes) and not _of_each_lane(operation.op):
             mark = self.b.checkpoint()
             try:
                 results = rule(self, operation, lanes)
@@ -154,4 +155,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 def _is_seen(operation: Operation) -> bool:
     """Return whether an operation does something that is seen outside, once for each lane."""
-    return operation.op.effect or any(inner.op.effect for block in operation.blocks for inner in block.walk())
+    return _of_each_lane(operation.op) or any(_of_each_lane(i.op) for block in operation.blocks for i in block.walk())
+
+
+def _of_each_lane(op: OpDef) -> bool:
+    return op.effect and not op.exchanges

@@ -63,6 +63,11 @@ def like_operand(at: Batcher, operation: Operation, lanes: Lanes) -> list[Batche
     return again(at, operation, [at.stacked(lanes[0])])
 
 
+def exchanged(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
+    """Processes exchange the lanes of a tensor as they do the tensor."""
+    return again(at, operation, [at.stacked(lanes[0])])
+
+
 @rule("renew")
 def renew(at: Batcher, operation: Operation, lanes: Lanes) -> list[BatchedValue]:
     """New and old elements of one type."""
@@ -236,6 +241,8 @@ def enter_families() -> None:
             RULES[name] = on_last_axes
         elif name not in RULES and not {"axis", "axes"}.isdisjoint(op.attributes):
             RULES[name] = along_axes
+        elif op.exchanges and op.differentiable and name not in RULES:
+            RULES[name] = exchanged
 
 
 enter_families()

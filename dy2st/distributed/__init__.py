@@ -1,36 +1,31 @@
-"""`paddle.distributed`, as far as one process goes: ranks, data parallel layers, collectives, starting a process."""
+"""`paddle.distributed`: several processes by MPI, or one: ranks, collectives, data parallel layers, how to begin."""
 
 from dy2st.distributed import fleet
 from dy2st.distributed.collective import (
-    Group,
     ReduceOp,
     all_gather,
-    all_gather_object,
     all_reduce,
     all_to_all,
     alltoall,
     alltoall_single,
     barrier,
     broadcast,
-    broadcast_object_list,
-    destroy_process_group,
     gather,
     get_backend,
-    get_group,
     irecv,
     is_available,
     isend,
-    new_group,
     recv,
     reduce,
     reduce_scatter,
     scatter,
-    scatter_object_list,
     send,
     wait,
 )
+from dy2st.distributed.data_parallel import DataParallel
+from dy2st.distributed.groups import Group, destroy_process_group, get_group, new_group
+from dy2st.distributed.objects import all_gather_object, broadcast_object_list, scatter_object_list
 from dy2st.distributed.parallel import (
-    DataParallel,
     ParallelEnv,
     get_rank,
     get_world_size,

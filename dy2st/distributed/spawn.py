@@ -1,11 +1,18 @@
-"""Starting a function in a process of its own."""
+"""Starting a function in processes of its own: one by `multiprocessing`, several by MPI's `mpiexec`."""
 
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.spawn
+import os
+import pickle
+import sys
+import tempfile
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from dy2st.distributed.jobs import SPAWNED, run_job
 from dy2st.runtime.eager.device import get_device
 
 METHODS = ("spawn", "fork", "forkserver")
@@ -28,24 +35,53 @@ class SpawnContext:
         return process.exitcode == 0
 
 
+class Job:
+    """Several processes that run a function; `join` waits for them and raises where they failed."""
+
+    def __init__(self, func: Callable[..., Any], args: tuple[Any, ...], count: int, daemon: bool):
+        self._code: int | None = None
+        self._thread = threading.Thread(target=self._run, args=(func, args, count), daemon=daemon)
+        self._thread.start()
+
+    def _run(self, func: Callable[..., Any], args: tuple[Any, ...], count: int) -> None:
+        with tempfile.NamedTemporaryFile(suffix=".dy2st-spawn") as file:
+            pickle.dump(multiprocessing.spawn.get_preparation_data("dy2st"), file)  # type: ignore[attr-defined]
+            pickle.dump((func, args), file)
+            file.flush()
+            command = [sys.executable, "-m", "dy2st.distributed.worker", SPAWNED, file.name]
+            self._code = run_job(command, count, dict(os.environ))
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until the processes end; return whether they did. RuntimeError where one ended with an error."""
+        self._thread.join(timeout)
+        if not self._thread.is_alive() and self._code != 0:
+            raise RuntimeError(f"spawn: the processes ended with exit code {self._code}; what one raised stands above")
+        return self._code == 0
+
+
 def spawn(
     func: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = -1, join: bool = True, daemon: bool = False,
     **options: Any,
-) -> SpawnContext:  # fmt: skip
-    """Run func(*args) in a process of its own and return what waits for it; with `join`, wait.
+) -> SpawnContext | Job:  # fmt: skip
+    """Run func(*args) in `nprocs` processes (-1: in one) and return what waits for them; with `join`, wait.
 
-    `nprocs` must be 1, or -1 on the CPU, which means the same. Of `options`, `start_method` is known: "spawn" by
-    default, for which `func` must stand in a module.
+    Several processes are ranks of one job, as `launch` starts them, and `func` must stand in a module. For one, of
+    `options`, `start_method` is known: "spawn" by default.
     """
     if nprocs == -1 and get_device() == "cpu":
         nprocs = 1
-    if nprocs != 1:
-        raise NotImplementedError(f"spawn: nprocs={nprocs} is not supported: processes cannot exchange data here")
+    if nprocs < 1:
+        raise ValueError(f"spawn: nprocs={nprocs} is not a number of processes")
     method = options.pop("start_method", "spawn")
     if options:
         raise TypeError(f"spawn() got an unexpected option '{next(iter(options))}'")
     if method not in METHODS:
         raise ValueError(f"spawn: start_method must be one of {', '.join(METHODS)}, not {method!r}")
+    if nprocs > 1:
+        job = Job(func, args, nprocs, daemon)
+        if join:
+            job.join()
+        return job
     process = multiprocessing.get_context(method).Process(target=func, args=args, daemon=daemon)  # type: ignore[attr-defined]
     process.start()
     made = SpawnContext(process)

@@ -28,8 +28,8 @@ class Process:
     programs: Any = None
     """The default (main, startup) of hand-built Programs."""
     scope: Any = None
-    parallel: bool = False
-    """Whether `init_parallel_env` was called."""
+    parallel: Any = None
+    """The processes of the job (ops/collective/world.py), once `init_parallel_env` was called."""
     to_static: Any = None
     """Makes Programs of functions; `dy2st/__init__.py` sets it, because that is done far above."""
     library_program: Any = None

@@ -35,6 +35,8 @@ class Traits:
     """The op can raise: never speculated, moved across an effect, or deleted."""
     effect: ClassVar[bool] = False
     """The op does something that is seen outside (print, host callback): ordered, never deleted or merged."""
+    exchanges: ClassVar[bool] = False
+    """The effect is that processes exchange tensors, all of them together: lanes of one are exchanged as one tensor."""
     raises: ClassVar[tuple[type[Exception], ...]] = (IndexError, ValueError)
     """What the op raises where it does."""
     random: ClassVar[bool] = False

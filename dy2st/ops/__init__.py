@@ -1,5 +1,9 @@
 """Every op, one class each: a family is a folder, its kinds are files. Importing this package fills the registry."""
 
+from dy2st.ops.collective import (
+    messages,
+    reductions,
+)
 from dy2st.ops.control import (
     control_flow,
     custom_vjp,
@@ -122,6 +126,7 @@ __all__ = [
     "masked_select",
     "matmul",
     "matrices",
+    "messages",
     "minimum_maximum",
     "normalization",
     "optional",
@@ -130,6 +135,7 @@ __all__ = [
     "qr_svd",
     "random",
     "reduction",
+    "reductions",
     "rounding",
     "scalar",
     "scalar_unary",

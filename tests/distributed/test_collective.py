@@ -14,18 +14,22 @@ X = np.array([[1.0, 2.0]], "float32")
 
 @pytest.fixture(autouse=True)
 def not_initialized(monkeypatch):
-    monkeypatch.setattr(current().process, "parallel", False)
+    monkeypatch.setattr(current().process, "parallel", None)
 
 
 def test_what_all_give_is_what_one_gives():
-    x, listed, objects = paddle.to_tensor(X), [], []
+    x, objects = paddle.to_tensor(X), []
     for task in (dist.all_reduce(x), dist.all_reduce(x, op=dist.ReduceOp.MAX), dist.reduce(x), dist.broadcast(x, 0)):
         assert task.wait()
-    dist.all_gather(listed, x)
-    dist.gather(x, listed)
-    dist.alltoall(listed, [x])
-    assert [t.tolist() for t in (x, *listed)] == [X.tolist()] * 4
-    assert all(t is not x for t in listed)
+    for gather in (dist.all_gather, lambda into, x: dist.gather(x, into), lambda into, x: dist.alltoall(into, [x])):
+        listed = []
+        gather(listed, x)
+        assert [t.tolist() for t in listed] == [X.tolist()]
+        assert listed[0] is not x
+        (kept,) = listed
+        gather(listed, x + 1)
+        assert listed == [kept]
+        assert kept.tolist() == (X + 1).tolist()
     dist.all_gather_object(objects, "a")
     dist.broadcast_object_list(objects, 0)
     dist.scatter_object_list(objects, ["b"])
@@ -50,13 +54,13 @@ def test_there_is_one_group():
     assert not dist.is_initialized()
     with pytest.raises(ValueError, match=r"there is one process, 0, not \[0, 1\]"):
         dist.new_group([0, 1])
-    with pytest.raises(ValueError, match="there is one group, 0, not 2"):
+    with pytest.raises(ValueError, match="there is no group 2"):
         dist.get_group(2)
     with pytest.raises(ValueError, match="broadcast: src=1, and there is one process"):
         dist.broadcast(paddle.ones([1]), 1)
-    with pytest.raises(ValueError, match="send: there is no process beside 0"):
+    with pytest.raises(ValueError, match="send: process 1 is not another one"):
         dist.send(paddle.ones([1]), 1)
-    with pytest.raises(ValueError, match="recv: there is no process beside 0"):
+    with pytest.raises(ValueError, match="irecv: process 1 is not another one"):
         dist.irecv(paddle.ones([1]), 1)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dy2st.distributed.collective import get_group
+from dy2st.distributed.groups import get_group
 from dy2st.distributed.parallel import get_rank, get_world_size, init_parallel_env
 from dy2st.static.model_files import load, save, save_inference_model
 from dy2st.static.program import default_main_program

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
 from dy2st.errors import InvalidProgram, located
-from dy2st.ir.checker import containers, effects, elementwise, gather_scatter, getitem, matrices, shapes
+from dy2st.ir.checker import collectives, containers, effects, elementwise, gather_scatter, getitem, matrices, shapes
 from dy2st.ir.checker.control import CONTROL
 from dy2st.ir.checker.derivatives import with_gradient
 from dy2st.ir.checker.scope import Scope, Site, walk
@@ -25,7 +25,7 @@ from dy2st.ir.program import Block, Operation, Program, Value
 from dy2st.ir.types import INT, ScalarType, TensorType, Type
 from dy2st.shapes import Shape, substituted
 
-_FAMILIES = (getitem, containers, effects, elementwise, matrices, gather_scatter, shapes)
+_FAMILIES = (getitem, collectives, containers, effects, elementwise, matrices, gather_scatter, shapes)
 """The files that fill the table of rules."""
 _MOST_TEXT = 240
 

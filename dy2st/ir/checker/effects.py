@@ -91,7 +91,7 @@ def _raise_(g: TypedOperation) -> Sequence[Type]:
 def _warn(g: TypedOperation) -> Sequence[Type]:
     _template(g, "template", 0)
     g.require(g.text("category") in _WARNINGS, "no built-in warning")
-    return _at_line(g)
+    return at_line(g)
 
 
 @rule("log_record")
@@ -99,10 +99,11 @@ def _log_record(g: TypedOperation) -> Sequence[Type]:
     _template(g, "template", 0)
     g.text("logger")
     g.small(g.attribute("level"), "level", 0)
-    return _at_line(g)
+    return at_line(g)
 
 
-def _at_line(g: TypedOperation) -> Sequence[Type]:
+def at_line(g: TypedOperation) -> Sequence[Type]:
+    """Refuse an attribute `at` that is no file and line; such operations have no results."""
     at = g.sequence("at")
     g.require(len(at) == 2 and type(at[0]) is str and type(at[1]) is int and 0 <= at[1] < 2**31, "at is no line")
     return ()

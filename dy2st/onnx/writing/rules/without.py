@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dy2st.ir.opdef import REGISTRY
 from dy2st.onnx.writing.writer import REASONS
 
 
@@ -12,6 +13,9 @@ def _without(reason: str, *names: str) -> None:
 
 _without("a model prints, logs and warns of nothing", "log_record", "print", "warn")
 _without("a model raises no errors of its own", "assert", "raise", "try")
+for _name, _op in REGISTRY.items():
+    if _op.exchanges:
+        _without("a model runs in one process", _name)
 _without("it calls Python", "host_call", "host_tangent")
 _without("ONNX's operators take no complex numbers", "complex", "conj", "fft", "imag", "real", "eig")
 _without("no operator reads the bits of a number", "bitcast", "nextafter")
