@@ -20,6 +20,7 @@ from dy2st.functions.shape.concat_split import stack, unstack
 from dy2st.ir.context import current, replaced
 from dy2st.ops.collective.collective_base import on_host, typed
 from dy2st.ops.collective.messages import Posted, posted
+from dy2st.ops.collective.reductions import REDUCTIONS
 from dy2st.ops.collective.world import shown, world
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
@@ -63,7 +64,7 @@ class Message(Task):
         return self._request.is_done()
 
 
-_REDUCTIONS = ("sum", "max", "min", "prod", "sum")
+_REDUCTIONS = (*REDUCTIONS, REDUCTIONS[0])  # a mean is a sum, divided
 
 
 def collective(name: str, *operands: Any, group: Any = None, **attributes: Any) -> Any:
