@@ -59,8 +59,7 @@ class World:
             with open(path, "wb") as file:
                 file.write(bytes(SLOT * self.size))
         machine.Barrier()
-        self._file = open(path, "r+b")  # noqa: SIM115 (it is locked by whoever ends the job)
-        self._notes = np.memmap(self._file, np.uint8, "r+", shape=(self.size, SLOT))
+        self._notes = np.memmap(path, np.uint8, "r+", shape=(self.size, SLOT))
         self._here: list[int] = here
         machine.Barrier()
         if machine.rank == 0 and not notes_folder():
@@ -100,13 +99,12 @@ class World:
         return "\n".join(f"  rank {rank} {found[rank][1]}" for rank in self._here)
 
     def abort(self, message: str) -> None:
-        """Write a message and end all processes of the job; of several ranks of a machine one speaks."""
-        import fcntl  # where there is MPI's launcher, there is a Unix
-
+        """Write a message and end all processes of the job; of several ranks that a launcher started one speaks."""
         sys.stdout.flush()
         try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            if folder := notes_folder():
+                os.close(os.open(os.path.join(folder, "speaks"), os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
             time.sleep(5.0)  # another rank ends the job
         sys.stderr.write(f"{message}\n")
         sys.stderr.flush()
