@@ -207,7 +207,7 @@ def isend(tensor: Tensor, dst: int = 0, group: Any = None) -> Task:
     to = _other(group, dst, "isend")
     if current().trace is not None:
         return send(tensor, dst, group)
-    array = on_host(tensor._payload)
+    array = on_host(tensor.payload)
     return Message(
         posted(ranks_of(group), array, to, f"isend(to {to}) of {typed(array)} at {shown(line_here())}", True)
     )
@@ -218,7 +218,7 @@ def irecv(tensor: Tensor, src: int = 0, group: Any = None) -> Task:
     source = _other(group, src, "irecv")
     if current().trace is not None:
         return recv(tensor, src, group)
-    array = np.empty_like(on_host(tensor._payload))
+    array = np.empty_like(on_host(tensor.payload))
     request = posted(
         ranks_of(group), array, source, f"irecv(from {source}) of {typed(array)} at {shown(line_here())}", False
     )
