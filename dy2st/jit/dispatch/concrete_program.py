@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-import numpy as np
-
 from dy2st.functions.core.assigning import clone
 from dy2st.ir.context import current
 from dy2st.ir.program import Program
@@ -18,7 +16,7 @@ from dy2st.jit.guards.guards import Guard, StateSlot
 from dy2st.jit.tracing.output_structure import SharedObjects, restore
 from dy2st.jit.tracing.output_views import ResultView
 from dy2st.jit.tracing.trace import Traced
-from dy2st.runtime.eager.device import namespace_of
+from dy2st.runtime.eager.device import namespace_among
 from dy2st.runtime.eager.inplace import copy_of
 from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tape.node import call
@@ -185,7 +183,7 @@ class ConcreteProgram:
         inputs = list(leaves)
         for slot, _ in self.traced.state:
             inputs.append(slot.fetch() if isinstance(slot, StateSlot) else seed if slot == "seed" else draw)
-        xp = next((namespace_of(t.payload) for t in inputs if isinstance(t, Tensor)), np)
+        xp = namespace_among(t.payload for t in inputs if isinstance(t, Tensor))
         return self.run_on(inputs, leaves, containers, xp)
 
     def run_on(self, inputs: list[Any], leaves: Sequence[Any], containers: Sequence[Any], xp: Any) -> Any:

@@ -61,7 +61,7 @@ from dy2st.jit.dispatch.inline_cache_state import NotCacheable, StateLines
 from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, FlatCall, bound_places, meet
 from dy2st.nn.layer import Layer
 from dy2st.runtime.aot_cache.bytecode_cache import compiled
-from dy2st.runtime.eager.device import namespace_of
+from dy2st.runtime.eager.device import namespace_among
 from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.executor.tiering import TieredProgram
@@ -168,7 +168,7 @@ class _InlineCacheEmitter(StateLines):
     def run(self, state: list[str]) -> list[str]:
         """Return the lines that run the Program on what was found, and make what the call gives."""
         given = [*self.made.leaves, *(t for _, t in self.program.traced.state)]
-        xp = next((namespace_of(x.payload) for x in given if isinstance(x, Tensor)), np)
+        xp = namespace_among(x.payload for x in given if isinstance(x, Tensor))
         inputs = self.inputs
         if not self.program.plain:
             self.lines += inputs.looks + inputs.array_looks

@@ -6,8 +6,6 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from dy2st.ir.context import current
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import ScalarType, TensorType, Type
@@ -17,7 +15,7 @@ from dy2st.jit.serialization.argument_schema import collect
 from dy2st.jit.serialization.loaded_call_in_trace import record
 from dy2st.jit.serialization.schema import SavedCall, SavedMethod, Target, fits_array
 from dy2st.jit.tracing.output_structure import restore
-from dy2st.runtime.eager.device import namespace_of
+from dy2st.runtime.eager.device import namespace_among
 from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tape.node import call as call_program
 from dy2st.runtime.eager.tensor import Tensor
@@ -116,7 +114,7 @@ class _Run:
         arguments = self.compiled.program.block.arguments[call.inputs :]
         named = zip(call.state, arguments, strict=True)
         inputs = [*leaves, *(numbers[name] if name in numbers else _state(layer, name, v.type) for name, v in named)]
-        xp = next((namespace_of(t.payload) for t in inputs if isinstance(t, Tensor)), np)
+        xp = namespace_among(t.payload for t in inputs if isinstance(t, Tensor))
         if current().grad:
             results = call_program(Tensor, self.compiled, inputs, xp, call.seeded)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
@@ -131,6 +132,12 @@ def place_of(array: Any) -> Place:
 def namespace_of(array: Any) -> Any:
     """Return the module that an array is of."""
     return np if isinstance(array, np.ndarray) else cuda(int(array.device.id))
+
+
+def namespace_among(payloads: Iterable[Any]) -> Any:
+    """Return the module that runs a Program on these: CuPy where an array is on a device, else NumPy."""
+    devices = (x for x in payloads if not isinstance(x, np.ndarray) and hasattr(x, "device"))
+    return next(map(namespace_of, devices), np)
 
 
 def move(array: Any, place: Place) -> Any:

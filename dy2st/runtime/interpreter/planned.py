@@ -48,6 +48,8 @@ class Plan:
         """
         if len(inputs) != self._arity:
             raise ValueError(f"the Program takes {self._arity} inputs {self._names}, not {len(inputs)}")
+        if self.xp is not np:
+            inputs = _on_device(inputs, self.xp)
         outer, here.meter = here.meter, Meter(inputs)
         try:
             with np.errstate(all="ignore"):
@@ -63,6 +65,13 @@ class Plan:
 def _is_callers(t: Type, owned: bool) -> bool:
     """Return whether a result needs no look: a number, or an array that the run made; a list may hold constants."""
     return isinstance(t, ScalarType) or (owned and isinstance(t, TensorType))
+
+
+def _on_device(inputs: Sequence[Any], xp: Any) -> list[Any]:
+    """Return inputs with those numbers on the device that state has on the host, such as the rate of an optimizer."""
+    if any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
+        raise ValueError("operands are on different devices; move them to one with x.cpu() or x.cuda()")
+    return [xp.asarray(x) if isinstance(x, np.ndarray) else x for x in inputs]
 
 
 def compile_plan(program: Program, xp: Any = np) -> Plan:
