@@ -17,8 +17,6 @@ from dy2st.records import record
 from dy2st.runtime.backends.cuda.target import Gpu
 
 MISSING = "ptxas is not there: pip install --no-deps nvidia-cuda-nvcc, 150 MB, so it is in no group of packages"
-    "ptxas is not there: pip install nvidia-cuda-nvcc (.ci/run does; some 320 MB, so it is in no group of packages)"
-)
 
 
 @record(frozen=True)
