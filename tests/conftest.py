@@ -48,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew from what tests produce")
     parser.addoption("--fast", action="store_true", help="leave out slow tests, and most cases of tests with many")
     parser.addoption("--round-trips", type=int, metavar="N", help="print and parse every N-th Program: 8, or 32")
+    parser.addoption("--on-cuda", action="store_true", help="make tensors on an emulated CUDA device")
     parser.addoption("--new-objects", action="store_true", help="have LLVM make code that it has made in earlier runs")
     parser.addoption("--native-beside", type=int, metavar="N", help="run every N-th Program by both tiers: 100, or 500")
 
@@ -88,6 +89,19 @@ def fixed_seed() -> Iterator[None]:
     yield
     if not paddle.in_dynamic_mode():
         paddle.disable_static()
+
+
+@pytest.fixture(autouse=True)
+def on_cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Under `--on-cuda`, let the test make its tensors on the emulated device, and Programs run there as kernels."""
+    if not request.config.getoption("--on-cuda"):
+        yield
+        return
+    monkeypatch.setenv("DY2ST_CUDA", "emulated")
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+    paddle.set_device("gpu")
+    yield
+    paddle.set_device("cpu")
 
 
 @pytest.fixture(autouse=True)

@@ -224,6 +224,7 @@ def note_overwritten(x: Tensor) -> None:
         node = t.tape_node
         if node is not None:
             kept = [one.of if isinstance(one, Packed) else one for one in node.results]
-            hit = [isinstance(one, np.ndarray) and np.may_share_memory(one, t.payload) for one in kept]
+            xp = namespace_of(t.payload)
+            hit = [isinstance(one, xp.ndarray) and xp.may_share_memory(one, t.payload) for one in kept]
             node.overwritten = (*(node.overwritten or ()), *(i for i, one in enumerate(hit) if one)) or None
         t = t.view_of.base if t.view_of is not None else None

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from dy2st.autodiff.forward import Given
 from dy2st.autodiff.programs import fresh_names, jet, vjp
 from dy2st.autodiff.try_to_cond import has_attempts, unwound
@@ -22,6 +20,8 @@ from dy2st.passes import optimise
 from dy2st.passes.remove_prints import silenced
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache.program_artifacts import Derived, answered, derivation, derived
+from dy2st.runtime.backends.cuda.program import CudaProgram
+from dy2st.runtime.backends.cuda.program import Report as CudaReport
 from dy2st.runtime.backends.interface import Runnable
 from dy2st.runtime.executor.report import Report
 from dy2st.runtime.executor.select import ready
@@ -93,11 +93,11 @@ class Compiled(Locked):
                 plan = self._plans.setdefault(xp, delivered(self._ready, xp))
         return plan
 
-    def reports(self) -> Iterator[tuple[str, Report]]:
-        """Yield how this Program, and those of its derivatives that ran, run on the CPU; each with what it is for."""
-        plan = self._plans.get(np)
-        if isinstance(plan, TieredProgram):
-            yield "", plan.report()
+    def reports(self) -> Iterator[tuple[str, Report | CudaReport]]:
+        """Yield how this Program, and those of its derivatives that ran, run; each with what it is for."""
+        for plan in list(self._plans.values()):
+            if isinstance(plan, (TieredProgram, CudaProgram)):
+                yield "", plan.report()
         for pullback in list(self._pullbacks.values()):
             for role, compiled in (("with residuals", pullback.forward), ("the gradient", pullback.backward)):
                 yield from ((role if not inner else f"{role}, {inner}", r) for inner, r in compiled.reports())

@@ -69,9 +69,7 @@ def _is_callers(t: Type, owned: bool) -> bool:
 
 def _on_device(inputs: Sequence[Any], xp: Any) -> list[Any]:
     """Return inputs with those numbers on the device that state has on the host, such as the rate of an optimizer."""
-    if any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
-        raise ValueError("operands are on different devices; move them to one with x.cpu() or x.cuda()")
-    return [xp.asarray(x) if isinstance(x, np.ndarray) else x for x in inputs]
+    return [xp.asarray(x) if isinstance(x, np.ndarray) and not x.ndim else x for x in inputs]
 
 
 def compile_plan(program: Program, xp: Any = np) -> Plan:

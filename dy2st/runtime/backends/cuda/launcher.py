@@ -22,6 +22,7 @@ from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup
 from dy2st.runtime.backends.cpu.kernel_calls.group_calls import told_shape
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import in_register
 from dy2st.runtime.backends.cpu.loop_nests.schedule import NestLayout, ends_row, layout
+from dy2st.runtime.backends.cuda.fusion import NUMBERS
 from dy2st.runtime.backends.cuda.grid import ENTRY, WARP, DeviceGrid, EmulatedGrid, Grid
 from dy2st.runtime.backends.cuda.nests import (
     MOST_BLOCKS,
@@ -50,6 +51,8 @@ class Counts:
     """What runs of a Program did."""
 
     launches: int = 0
+    bytes: int = 0
+    """Of memory that was asked for, for results and what kernels keep."""
     elsewhere: int = 0
     """How often members of a group ran one by one."""
 
@@ -135,8 +138,7 @@ class Launcher(Locked):
         gaps = self._gaps(given)
         made, loaded = self._layout(gaps)
         results = {
-            v: self.xp.empty([1 if a is None else extents[a] for a in made.group.maps[v]], _dtype(v))
-            for v in made.group.results
+            v: self.room([1 if a is None else extents[a] for a in made.group.maps[v]], v) for v in made.group.results
         }
         rows, row = math.prod(extents[: made.outer]), math.prod(extents[made.outer :])
         values: dict[object, Any] = {("write", v): x for v, x in results.items()}
@@ -147,6 +149,12 @@ class Launcher(Locked):
             values.update((("stride", v, j), s) for j, s in enumerate(strides))
         _Launch(self, made, loaded, values, rows, row).run()
         return tuple(results.values())
+
+    def room(self, shape: Sequence[int], like: Value) -> Any:
+        """Return memory for elements of a value's dtype."""
+        made = self.xp.empty(shape, tensor_type(like).dtype.numpy)
+        self.counts.bytes += made.nbytes
+        return made
 
     def _gaps(self, given: dict[Value, Any]) -> dict[Value, tuple[int, ...]]:
         """Return by how many elements the axes of operands are apart that have gaps; copy what cannot be read so."""
@@ -195,10 +203,6 @@ class Launcher(Locked):
                 yield " ".join(map(str, key)), kernel
 
 
-def _dtype(value: Value) -> Any:
-    return tensor_type(value).dtype.numpy
-
-
 @record
 class _Launch:
     """The launches of one run of a group."""
@@ -214,7 +218,8 @@ class _Launch:
         """Choose a nest and launch its kernels."""
         made, group = self.made, self.made.group
         if not any(o.op.monoid for o in group.members):
-            return self._launch("map", Map, THREADS, -(-self.rows * self.row // THREADS))
+            threads = WARP if group.space is NUMBERS else THREADS
+            return self._launch("map", Map, threads, -(-self.rows * self.row // threads))
         if not made.outer and self.row > LONG_ROW:
             return self._whole()
         if group.columns:
@@ -240,7 +245,7 @@ class _Launch:
             self._room(("scratch", v), v, count * self.row)
 
     def _room(self, name: object, like: Value, count: int) -> None:
-        self.values[name] = self.of.xp.empty(count, _dtype(like))
+        self.values[name] = self.of.room((count,), like)
 
     def _columns(self) -> None:
         """Let blocks add up rows of theirs, and then what they have."""

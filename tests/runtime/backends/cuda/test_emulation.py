@@ -8,6 +8,7 @@ import pytest
 
 import dy2st as paddle
 import dy2st.nn.functional as F
+from dy2st.errors import AutodiffError
 from dy2st.runtime.backends.cuda.emulation import namespace as xp
 from dy2st.runtime.backends.cuda.emulation.memory import LIVE, STATISTICS
 
@@ -124,3 +125,44 @@ def test_a_model_trains_on_the_device_as_on_the_cpu(gpu, rng):
         return found
 
     np.testing.assert_allclose(losses("gpu"), losses("cpu"), rtol=1e-5)
+
+
+def test_elements_that_a_gradient_needs_cannot_be_overwritten(gpu):
+    w = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    z = (w * 2.0).exp()
+    u = z + 1.0
+    with paddle.no_grad():
+        z.add_(1.0)
+    with pytest.raises(AutodiffError, match="result 0 of 'exp' was changed in place"):
+        u.sum().backward()
+
+
+def test_a_program_reads_what_state_has_on_the_host(gpu):
+    w = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    descent = paddle.optimizer.SGD(parameters=[w], learning_rate=0.5)
+
+    @paddle.jit.to_static
+    def step():
+        (w * w).sum().backward()
+        descent.step()
+        descent.clear_grad()
+
+    step()
+    descent.set_lr(0.25)
+    step()
+    assert w.tolist() == [0.0, 0.0]
+    (w * 3).sum().backward()
+    assert w.grad.place.is_gpu_place()
+
+
+def test_explain_says_what_ran(gpu, rng):
+    @paddle.jit.to_static
+    def f(x):
+        while x.sum() < 10:
+            x = paddle.matmul(x, x) + 1
+        return x
+
+    f(paddle.ones([2, 2]))
+    told = str(f.explain())
+    assert "CuPy for matmul; the host reads for while_loop" in told
+    assert "groups of operations in" in told

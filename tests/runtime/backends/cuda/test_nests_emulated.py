@@ -6,6 +6,7 @@ import pytest
 import dy2st as paddle
 import dy2st.nn.functional as F
 from dy2st.runtime.backends.cuda.emulation import namespace as xp
+from dy2st.runtime.backends.cuda.fusion import NUMBERS
 from dy2st.runtime.backends.cuda.program import CudaProgram
 from dy2st.runtime.interpreter.planned import compile_plan
 from tests.agreement import difference
@@ -69,6 +70,23 @@ def test_operands_that_lie_otherwise(f, layout, rng):
     given = [laid(v) for v in on_device([x, y])]
     wanted = compile_plan(program).run(on_host(given))
     assert not difference(on_host(CudaProgram(program, xp).run(given)), wanted, [x, y], exact=False)
+
+
+def numbers(x, y):
+    a, b = x.mean(), y.max()
+    rate = paddle.sqrt(a * a + 1) * b
+    c = rate - b * 0.5
+    far = (x * rate).sum()
+    return y * c, rate, (far + c).exp(), paddle.where(a > b, a, far) + a
+
+
+def test_numbers_are_computed_together(rng):
+    program = program_of(numbers, *(rng.random((3, 4)) for _ in range(2)))
+    run = same(program, [rng.random((5, 6)) for _ in range(2)])
+    assert not run.by_cupy
+    of_numbers = [launcher.group for launcher in run.launchers if launcher.group.space is NUMBERS]
+    assert len(of_numbers) == 2  # in front of what reads `rate`, and behind what makes `far`
+    assert run.counts.launches == len(run.launchers)
 
 
 def test_nothing_to_reduce_raises_as_on_the_cpu(rng):

@@ -37,8 +37,8 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):  # noqa: N801  CuPy's name
     nbytes = property(lambda self: self._host.nbytes)
     strides = property(lambda self: self._host.strides)
     T = property(lambda self: wrapped(self._host.T))
-    real = property(lambda self: wrapped(self._host.real))
-    imag = property(lambda self: wrapped(self._host.imag))
+    real = property(lambda self: wrapped(self._host.real), lambda self, value: self._set("real", value))
+    imag = property(lambda self: wrapped(self._host.imag), lambda self, value: self._set("imag", value))
 
     @property
     def flags(self) -> SimpleNamespace:
@@ -120,6 +120,9 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):  # noqa: N801  CuPy's name
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._host[_key(key)] = unwrapped(value)
+
+    def _set(self, part: str, value: Any) -> None:
+        setattr(self._host, part, unwrapped(value))
 
     def fill(self, value: Any) -> None:
         """Write one value everywhere."""
