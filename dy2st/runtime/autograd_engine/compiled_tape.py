@@ -19,6 +19,7 @@ from dy2st.errors import Dy2stError
 from dy2st.ir.context import current
 from dy2st.runtime.autograd_engine.tape_program import NotComposable, TapeProgram, held, tape_program
 from dy2st.runtime.autograd_engine.tape_segment import FEW, Extents, Segment
+from dy2st.runtime.eager.device import is_on_device
 from dy2st.runtime.eager.tape.node import Node
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def advance(walk: Walk, stop: int) -> float:
 
     Return 0; or through how many nodes the walk has to go by itself, where nothing was done.
     """
+    if any(is_on_device(ct) for cts in walk.pending.values() for ct in cts):
+        return math.inf
     special: Collection[Node] = ()
     if walk.wanted or walk.blocked:
         special = {node for node, _ in walk.wanted} | {at[0] for at in walk.blocked if isinstance(at, tuple)}

@@ -136,8 +136,12 @@ def namespace_of(array: Any) -> Any:
 
 def namespace_among(payloads: Iterable[Any]) -> Any:
     """Return the module that runs a Program on these: CuPy where an array is on a device, else NumPy."""
-    devices = (x for x in payloads if not isinstance(x, np.ndarray) and hasattr(x, "device"))
-    return next(map(namespace_of, devices), np)
+    return next(map(namespace_of, filter(is_on_device, payloads)), np)
+
+
+def is_on_device(payload: Any) -> bool:
+    """Return whether a payload is an array of CuPy."""
+    return not isinstance(payload, np.ndarray) and hasattr(payload, "device")
 
 
 def move(array: Any, place: Place) -> Any:

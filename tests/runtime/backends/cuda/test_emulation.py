@@ -166,3 +166,11 @@ def test_explain_says_what_ran(gpu, rng):
     told = str(f.explain())
     assert "CuPy for matmul; the host reads for while_loop" in told
     assert "groups of operations in" in told
+
+
+def test_the_tape_stays_on_the_device_however_often_it_is_walked(gpu):
+    for _ in range(4):
+        w = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+        ((w * w).reshape([2, 1]) + 1.0).sum().backward()
+        assert w.grad.place.is_gpu_place()
+        assert w.grad.tolist() == [2.0, 4.0]
