@@ -102,3 +102,37 @@ def test_an_exception_has_the_values_of_the_run(function):
     static = paddle.jit.to_static(function)
     for values in ([1.0, 2.0], [-1.0, -3.0, 2.0], [3.0], [1.0, 2.0], [-1.0, -2.0]):
         assert outcome(static, values) == outcome(function, values)
+
+
+def tensors_in(x):
+    if isinstance(x, paddle.Tensor):
+        return [x]
+    if isinstance(x, BaseException):
+        return tensors_in([x.args, vars(x), x.__cause__])
+    if isinstance(x, Point):
+        return tensors_in(x.v)
+    if isinstance(x, dict):
+        return tensors_in([*x.values()])
+    return [t for i in x for t in tensors_in(i)] if isinstance(x, (list, tuple)) else []
+
+
+def gradient(function, values):
+    x = paddle.to_tensor(values, stop_gradient=False)
+    try:
+        found = function(x, [])
+    except Stop as error:
+        found = error
+    stops = [t.stop_gradient for t in tensors_in(found)]
+    for t in tensors_in(found):
+        t.sum().backward(retain_graph=True)
+    return stops, None if x.grad is None else x.grad.tolist()
+
+
+@pytest.mark.filterwarnings("ignore::dy2st.jit.static_function.FallbackWarning")
+@pytest.mark.parametrize("function", [
+    one_of_several, after_a_write, containers, attributes, a_cause, attributes_for_a_handler, raised_again,
+])  # fmt: skip
+def test_tensors_of_an_exception_have_their_gradients(function):
+    static = paddle.jit.to_static(function)
+    for values in ([1.0, 2.0], [-1.0, -3.0, 2.0], [3.0], [1.0, 2.0], [-1.0, -2.0]):
+        assert gradient(static, values) == gradient(function, values)

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from dy2st.errors import StructureError
+from dy2st.ir.location import error_here
 from dy2st.ir.program import Value
 from dy2st.ir.types import TensorType, VariantType, is_differentiable
 from dy2st.jit.tracing.grad_leaves import GradLeaves
@@ -21,6 +23,7 @@ from dy2st.jit.tracing.output_views import ResultView
 from dy2st.jit.tracing.told_values import ToldValues, insert_first
 from dy2st.ops.core.constant import Renew
 from dy2st.records import record
+from dy2st.runtime.tracer.values.abstract import AbstractValue, TensorLike
 
 
 @record(frozen=True)
@@ -56,6 +59,20 @@ def tell_needs(trace: GradLeaves, results: Sequence[Value], views: Iterable[Any]
     more += numbers
     inside = any(not isinstance(v.type, TensorType) for _, v in ones)
     return OpenNeeds(tuple((i, numbers[v]) for i, v in tensors.items()), inside)
+
+
+def refuse_needed(raised: AbstractValue | None) -> None:
+    """Refuse an exception with tensors that need gradients: they would leave a run without their history."""
+    waiting = [] if raised is None else [raised]
+    while waiting:
+        found = waiting.pop()
+        waiting += found.children
+        if isinstance(found, TensorLike) and not found.stop_gradient:
+            raise error_here(
+                StructureError,
+                "an exception that only the run will raise takes a tensor that needs a gradient out of the function",
+                "raise it with `x.detach()`",
+            )
 
 
 _Parts = tuple[Callable[[Iterable[bool]], bool], Sequence[Value]]

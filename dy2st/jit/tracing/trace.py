@@ -20,7 +20,7 @@ from dy2st.jit.tracing.created_parameters import CreatedParameters
 from dy2st.jit.tracing.deferred_effects import DeferredEffects
 from dy2st.jit.tracing.escaping_values import leaving
 from dy2st.jit.tracing.external_reads import ExternalReads
-from dy2st.jit.tracing.needed_gradients import SETTLED, OpenNeeds, tell_needs
+from dy2st.jit.tracing.needed_gradients import SETTLED, OpenNeeds, refuse_needed, tell_needs
 from dy2st.jit.tracing.output_choices import ResultChoice
 from dy2st.jit.tracing.output_sharing import OutputSharing
 from dy2st.jit.tracing.output_structure import output_aval, written_aval
@@ -191,6 +191,7 @@ class FunctionTrace(ExternalReads):
         label = len(self.raised) - 1
         if attempt is not None:
             return label, [*raised.operands, *attempt.hand_over(label, raised)]
+        refuse_needed(aval if self.wants_gradients() and not self.by_value else None)
         more = [] if functions_inside(self) else self._write_back(raised, sharing)
         raised.aval = sharing.finished(aval)
         return label, [*raised.operands, *more]
@@ -357,9 +358,7 @@ class FunctionTrace(ExternalReads):
         """Return an output that is certainly set without its "unset" alternative."""
         if isinstance(output, Variant) and len(output.alternatives) == 2:
             return alternative(self, output, 1)
-        if isinstance(output, tuple) and type(output) is tuple:
-            return tuple(self._settled(x) for x in output)
-        return output
+        return tuple(self._settled(x) for x in output) if type(output) is tuple else output
 
 
 def _is_leaf(t: Any) -> bool:
