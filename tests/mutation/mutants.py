@@ -13,7 +13,8 @@ Left alone is what says or costs something and decides nothing (`_is_no_rule`):
    of ops and the `domain` that they are taken from, which are data of tests.
 2. What only chooses the quicker of two right ways. By the names that the code gives it: functions of cost, worth and
    pay; integers of the module with COST, MOST, LEAST, SMALL or the like in their names; and whether exactly such a
-   number of something is still few. Arguments of `cache` likewise. That the choice is taken at all stays a rule.
+   number of something is still few. Arguments of `cache` and calls of `prefetch` likewise. That the choice is taken
+   at all stays a rule.
 3. `strict`, `frozen`, `slots`: they say what is so anyhow.
 """
 
@@ -41,6 +42,7 @@ THRESHOLD = re.compile(
 )
 NUMBER = re.compile(r"_?[A-Z][A-Z_]+")
 SAID = ("warn", "warn_once", "cache", "lru_cache", "TypeVar", "ParamSpec")
+HINTS = ("prefetch",)
 CHECKS = ("strict", "frozen", "slots", "repr")
 _TOLD = 24
 """So long a change needs no line to be known by."""
@@ -143,6 +145,8 @@ def _is_no_rule(node: ast.AST) -> bool:
         return ast.unparse(node.test) == "TYPE_CHECKING"
     if isinstance(node, ast.keyword):
         return node.arg in CHECKS
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return _name(node.value.func) in HINTS
     if isinstance(node, ast.Call):
         return ast.unparse(node.func).rpartition(".")[2] in SAID
     if isinstance(node, ast.Assign):

@@ -32,6 +32,9 @@ class Point(Base, frozen=True):
 def row_cost(rows):
     return rows * 3
 
+def turns(f, row):
+    prefetch(f, f.offset(row, 1))
+
 def refuse(x) -> Literal[1]:
     raise ValueError(f"{x + 1}")
 '''

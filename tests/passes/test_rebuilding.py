@@ -6,7 +6,7 @@ from dy2st.ir.program import Operation, Program, Value
 from dy2st.ir.types import TensorType
 from dy2st.ir.verifier import verify
 from dy2st.passes.core.rebuild_block import Now, rebuild
-from dy2st.passes.core.rewrite import renamings
+from dy2st.passes.core.rewrite import Replacements, renamings
 from dy2st.shapes import symbol
 from tests.autodiff.building import VECTOR
 
@@ -45,3 +45,17 @@ def test_a_symbol_is_renamed_alike_wherever_it_stands() -> None:
     assert renamings(of(n, n), of(m, 3)) is None
     assert renamings(of(n, 2 * n), of(m, 2 * n)) is None
     assert renamings(of(2 * n, n), of(2 * n, m)) is None
+
+
+def test_extents_that_callers_give_and_those_of_other_ranks_do_not_become_each_other() -> None:
+    b = Builder()
+    of = lambda *shape: TensorType(float64, shape)
+    x, y, z = (b.argument(of(*shape)) for shape in ([symbol("N")], [symbol("M")], [symbol("N"), symbol("M")]))
+    made = b.masked_select(x, b.isnan(x))
+    replacements = Replacements(b.block)
+    assert not replacements.replace(x, y)
+    assert not replacements.replace(x, z)
+    assert not replacements.unify(made.type, z.type)
+    assert replacements.now(x) is x
+    assert replacements.replace(made, y)
+    assert replacements.now(made) is y

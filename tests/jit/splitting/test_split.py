@@ -1,5 +1,6 @@
 """How a function is split: what is said of it, what its parts keep, and what is split no further."""
 
+import functools
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -52,6 +53,19 @@ def test_warns_once_that_it_is_split() -> None:
     with pytest.warns(FallbackWarning, match=r"`cut` \(.*\) is split: (.|\n)*numpy\(\) of a tensor") as caught:
         _each(made)
     assert len(caught) == 1
+
+
+class Called:
+    def __call__(self, x: Any) -> Any:
+        return cut(x)
+
+
+@pytest.mark.parametrize("made", [functools.partial(cut, raises=False), Called(), functools.lru_cache(cut), np.sin])
+def test_what_is_no_function_of_python_is_not_split_and_runs_eagerly(made: Callable[..., Any]) -> None:
+    x = paddle.ones([2, 2])
+    static = paddle.jit.to_static(made)
+    for _ in range(2):
+        assert np.array_equal(np.asarray(static(x)), np.asarray(made(x)))
 
 
 def test_full_graph_is_refused_with_the_line() -> None:
