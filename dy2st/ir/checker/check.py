@@ -166,12 +166,11 @@ class Function:
 
     def _attributes(self, g: TypedOperation) -> None:
         op, found = g.operation.op, g.attributes.keys()
-        if found == set(op.attributes):
-            return
         for name in found - set(op.attributes):
             g.refuse(f"unknown attribute {name!r:.60}")
         for name in set(op.attributes) - found - set(op.may_lack):
             g.refuse(f"lacks {name!r}")
+        g.named()
 
     def _give(self, g: TypedOperation, found: Sequence[Type]) -> None:
         results = g.operation.results
@@ -211,7 +210,7 @@ class Function:
     # ---- calls -----------------------------------------------------------------------------------------------------
     def call(self, g: TypedOperation) -> Sequence[Type]:
         """Check a call, and say to the function that is called what its callers do not prove."""
-        name = g.text("function")
+        name = g.attributes["function"]
         called = self.whole.functions.get(name)
         if called is None:
             g.refuse(f"{name!r:.60} is no function")

@@ -115,43 +115,35 @@ def _widen(g: TypedOperation) -> Sequence[Type]:
 
 def _moved(g: TypedOperation, old: Type, wanted: Type, slots: bool) -> Type:
     """Return an element type with alternatives of another one in their new places."""
-    wrap = g.flag("wrap")
     if not g.sequence("tags"):
         return _joined(g, wanted, old, "the list")
     if not isinstance(wanted, VariantType):
         g.refuse(f"{wanted} is no variant")
-    alternatives = list(wanted.alternatives)
-    if wrap:
-        (tag,) = g.wholes("tags", 0, len(alternatives) - 1, 1)
+    last = len(wanted.alternatives) - 1
+    if g.attributes["wrap"]:
+        (tag,) = g.wholes("tags", 0, last, 1)
         inner = _payload(g, old) if slots else old
-        if not isinstance(alternatives[tag], (UnsetType, ConstType)):  # these drop what they are made of
-            alternatives[tag] = _joined(g, alternatives[tag], inner, f"alternative {tag}")
-    else:
-        if not isinstance(old, VariantType):
-            g.refuse(f"{old} is no variant")
-        tags = g.wholes("tags", 0, len(alternatives) - 1, len(old.alternatives))
-        for inner, tag in zip(old.alternatives, tags, strict=True):
-            if tag or not slots:
-                alternatives[tag] = _joined(g, alternatives[tag], inner, f"alternative {tag}")
-    return VariantType(tuple(alternatives))
+        drops = isinstance(wanted.alternatives[tag], (UnsetType, ConstType))
+        return _filled(g, wanted, () if drops else [(tag, inner)])
+    if not isinstance(old, VariantType):
+        g.refuse(f"{old} is no variant")
+    pairs = zip(g.wholes("tags", 0, last, len(old.alternatives)), old.alternatives, strict=True)
+    return _filled(g, wanted, [(tag, inner) for tag, inner in pairs if tag or not slots])
 
 
 @rule("slots_narrow", 1)
 def _narrow(g: TypedOperation) -> Sequence[Type]:
     wide, made = _slots(g, 0).element, g.list_type().element
     g.alike(g.list_type("wide").element, wide, "wide")
-    wrap = g.flag("wrap")
     if not g.sequence("tags"):
         made = _joined(g, made, wide, "the list")
     elif isinstance(made, VariantType) and isinstance(wide, VariantType):
-        tags = g.wholes("tags", 0, len(wide.alternatives) - 1, 1 if wrap else len(made.alternatives))
-        alternatives = list(made.alternatives)
-        g.require(isinstance(alternatives[0], UnsetType), "the first alternative is not unset")
-        for old, tag in enumerate(tags, 1 if wrap else 0):
-            if tag:
-                g.require(old < len(alternatives), "more tags than alternatives")
-                alternatives[old] = _joined(g, alternatives[old], wide.alternatives[tag], f"alternative {old}")
-        made = VariantType(tuple(alternatives))
+        count, wrap = len(made.alternatives), g.attributes["wrap"]
+        tags = g.wholes("tags", 0, len(wide.alternatives) - 1, 1 if wrap else count)
+        g.require(isinstance(made.alternatives[0], UnsetType), "the first alternative is not unset")
+        taken = [(old, wide.alternatives[tag]) for old, tag in enumerate(tags, int(wrap)) if tag]
+        g.require(all(old < count for old, _ in taken), "more tags than alternatives")
+        made = _filled(g, made, taken)
     else:
         g.refuse(f"{made} is no variant")
     g.replace("type", ListType(made))
@@ -227,11 +219,15 @@ def _variant_new(g: TypedOperation) -> Sequence[Type]:
 
 def _replaced(g: TypedOperation, t: VariantType, found: Iterable[tuple[int, Type]]) -> Sequence[Type]:
     """Return the type of an attribute after these alternatives were joined with what goes there."""
+    g.replace("type", _filled(g, t, found))
+    return (g.type(),)
+
+
+def _filled(g: TypedOperation, t: VariantType, found: Iterable[tuple[int, Type]]) -> VariantType:
     alternatives = list(t.alternatives)
     for tag, inner in found:
         alternatives[tag] = _joined(g, alternatives[tag], inner, f"alternative {tag}")
-    g.replace("type", VariantType(tuple(alternatives)))
-    return (g.type(),)
+    return VariantType(tuple(alternatives))
 
 
 @rule("variant_tag", 1)
@@ -249,7 +245,6 @@ def _alternative(g: TypedOperation) -> Type:
 @rule("variant_get", 1)
 def _variant_get(g: TypedOperation) -> Sequence[Type]:
     found = _alternative(g)
-    g.text("message")
     g.require(not isinstance(found, (UnsetType, ConstType)), f"{found} has no payload")
     return (found,)
 

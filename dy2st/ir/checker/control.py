@@ -75,19 +75,12 @@ def _attempt(f: Function, g: TypedOperation) -> Sequence[Type]:
     return _joined(g, _enter(f, g, body, g.types), _enter(f, g, handler, [*taken, *g.types]))
 
 
-def _while_loop(f: Function, g: TypedOperation) -> Sequence[Type]:
-    return _loop(f, g, ())
-
-
-def _counted_while(f: Function, g: TypedOperation) -> Sequence[Type]:
-    g.number(0)
-    g.flag("reverse")
-    return _loop(f, g, (INT,))
-
-
-def _loop(f: Function, g: TypedOperation, counter: Sequence[Type]) -> Sequence[Type]:
+def _loop(f: Function, g: TypedOperation) -> Sequence[Type]:
     """Check a loop until the types of what it carries hold for every iteration."""
     g.count(1, -1)
+    counter = (INT,) if g.name == "counted_while" else ()
+    if counter:
+        g.number(0)
     _predicate(g, g.types[0])
     count, (body,) = g.whole("carried", 0, len(g.types) - 1), _blocks(g, 1)
     policy = g.attributes.get("checkpoint", "all")
@@ -124,6 +117,5 @@ def _loop(f: Function, g: TypedOperation, counter: Sequence[Type]) -> Sequence[T
 
 
 CONTROL: dict[str, Control] = {
-    "cond": _cond, "try": _attempt, "while_loop": _while_loop, "counted_while": _counted_while,
-    "call": lambda f, g: f.call(g),
+    "cond": _cond, "try": _attempt, "while_loop": _loop, "counted_while": _loop, "call": lambda f, g: f.call(g),
 }  # fmt: skip

@@ -25,7 +25,6 @@ def with_gradient(check: Check, g: TypedOperation) -> Sequence[Type]:
     n = len(g.types)
     values = g.whole("values", 1, n)
     inputs = g.whole("inputs", 0, n - values)
-    g.text("whose")
     results, into, kept = g.types[:values], g.types[values : values + inputs], g.types[values + inputs :]
     _program(check, g, "pullback", [*map(tangent_type, results), *results, *kept], into)
     _program(check, g, "pushforward", [*map(tangent_type, into), *results, *kept], results)

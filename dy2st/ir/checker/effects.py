@@ -62,8 +62,6 @@ def _format(g: TypedOperation, conversion: Any, spec: Any) -> None:
 @rule("print")
 def _print_(g: TypedOperation) -> Sequence[Type]:
     _template(g, "template", 0)
-    g.text("sep")
-    g.text("end")
     return ()
 
 
@@ -97,7 +95,6 @@ def _warn(g: TypedOperation) -> Sequence[Type]:
 @rule("log_record")
 def _log_record(g: TypedOperation) -> Sequence[Type]:
     _template(g, "template", 0)
-    g.text("logger")
     g.small(g.attribute("level"), "level", 0)
     return at_line(g)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int64
@@ -15,8 +16,8 @@ _WHOLE = {float32: complex64, float64: complex128}
 # operands, kinds of elements, result (= that of the operands, ? bool, | the real part's): ops
 _TABLE = """
 1 fc    = acos acosh asin asinh atan atanh cos cosh exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid
-1 fc    = silu log_sigmoid sin sinh sqrt tan tanh erf erfinv i0e i1e lgamma digamma
-1 biufc = square relu sign neg conj round
+1 fc    = silu gelu softplus log_sigmoid sin sinh sqrt tan tanh erf erfinv i0e i1e lgamma digamma
+1 biufc = ones_like square relu sign neg conj round
 1 biuf  = floor ceil trunc
 1 biu   = bitwise_not
 1 biufc | abs
@@ -70,32 +71,46 @@ def _polygamma(g: TypedOperation) -> Sequence[Type]:
     return (g.tensor(0, "f"),)
 
 
-@rule("softplus", 1)
-def _softplus(g: TypedOperation) -> Sequence[Type]:
-    g.real("beta")
-    g.real("threshold")
-    return (g.tensor(0, "fc"),)
-
-
-@rule("gelu", 1)
-def _gelu(g: TypedOperation) -> Sequence[Type]:
-    g.flag("approximate")
-    return (g.tensor(0, "fc"),)
-
-
 @rule("cast", 1)
 def _cast(g: TypedOperation) -> Sequence[Type]:
     return (TensorType(g.dtype(), g.tensor(0).shape),)
 
 
-@rule("ones_like", 1)
-def _ones_like(g: TypedOperation) -> Sequence[Type]:
-    return (g.tensor(0),)
-
-
 # ---- numbers -------------------------------------------------------------------------------------------------------
-_NUMBERS = ("int", "float", "bool")
-_EXACT = ("scalar_add", "scalar_sub", "scalar_mul")
+_KINDS = {"i": "int", "f": "float", "b": "bool"}
+_EXACT = {"scalar_add": operator.add, "scalar_sub": operator.sub, "scalar_mul": operator.mul}
+
+# operands, kinds of numbers, result (~ a float where one is taken, else an int; & a bool where all are, else ~): ops
+_NUMBERS = """
+2 ifb f scalar_truediv
+2 ifb b scalar_lt scalar_le scalar_eq scalar_ne scalar_gt scalar_ge
+2 ifb ~ scalar_floordiv scalar_mod scalar_pow scalar_add scalar_sub scalar_mul
+2 ifb & scalar_min scalar_max
+2 ib  & scalar_and scalar_or scalar_xor
+1 ifb ~ scalar_neg scalar_abs
+1 ifb b scalar_not scalar_bool
+1 ifb i scalar_int
+1 ifb f scalar_float
+"""
+
+
+def _of_numbers(count: int, kinds: str, result: str, names: Sequence[str]) -> None:
+    @rule(" ".join(names), count)
+    def _(g: TypedOperation) -> Sequence[Type]:
+        given = [g.number(i, *(_KINDS[k] for k in kinds)) for i in range(count)]
+        if result in _KINDS:
+            return (ScalarType(_KINDS[result]),)
+        if result == "&" and all(t.kind == "bool" for t in given):
+            return (BOOL,)
+        if any(t.kind == "float" for t in given):
+            return (FLOAT,)
+        known = [t.extent for t in given if t.extent is not None]
+        return (ScalarType("int", _EXACT[g.name](*known) if g.name in _EXACT and len(known) == 2 else None),)
+
+
+for _line in _NUMBERS.strip().splitlines():
+    _count, _kinds, _result, *_names = _line.split()
+    _of_numbers(int(_count), _kinds, _result, _names)
 
 
 @rule("scalar_constant", 0)
@@ -106,51 +121,16 @@ def _constant(g: TypedOperation) -> Sequence[Type]:
     return (BOOL if type(value) is bool else FLOAT if type(value) is float else g.refuse(f"value is {value!r:.40}"),)
 
 
-@rule("scalar_add scalar_sub scalar_mul scalar_floordiv scalar_mod scalar_min scalar_max scalar_pow", 2)
-def _arithmetic(g: TypedOperation) -> Sequence[Type]:
-    a, b = g.number(0, *_NUMBERS), g.number(1, *_NUMBERS)
-    if g.name in ("scalar_min", "scalar_max") and a.kind == b.kind == "bool":
-        return (BOOL,)
-    if "float" in (a.kind, b.kind):
-        return (FLOAT,)
-    if g.name in _EXACT and a.extent is not None and b.extent is not None:
-        p, q = a.extent, b.extent
-        return (ScalarType("int", p + q if g.name == "scalar_add" else p - q if g.name == "scalar_sub" else p * q),)
-    return (INT,)
-
-
-@rule("scalar_and scalar_or scalar_xor", 2)
-def _bitwise(g: TypedOperation) -> Sequence[Type]:
-    a, b = g.number(0, "int", "bool"), g.number(1, "int", "bool")
-    return (BOOL if a.kind == b.kind == "bool" else INT,)
-
-
-@rule("scalar_truediv", 2)
-def _divided(g: TypedOperation) -> Sequence[Type]:
-    g.numbers(0, 2, *_NUMBERS)
-    return (FLOAT,)
-
-
-@rule("scalar_lt scalar_le scalar_eq scalar_ne scalar_gt scalar_ge", 2)
-def _compared(g: TypedOperation) -> Sequence[Type]:
-    g.numbers(0, 2, *_NUMBERS)
-    return (BOOL,)
-
-
-@rule("scalar_neg scalar_abs scalar_not scalar_bool scalar_int scalar_float scalar_round", 1)
-def _unary(g: TypedOperation) -> Sequence[Type]:
-    kind = g.number(0, *_NUMBERS).kind
-    if g.name == "scalar_round":
-        digits = g.attribute("digits")
-        g.require(digits is None or g.small(digits, "digits", -400, 400) == digits, "digits")
-        return (FLOAT if kind == "float" and digits is not None else INT,)
-    fixed = {"scalar_not": BOOL, "scalar_bool": BOOL, "scalar_int": INT, "scalar_float": FLOAT}
-    return (fixed.get(g.name) or (FLOAT if kind == "float" else INT),)
+@rule("scalar_round", 1)
+def _rounded(g: TypedOperation) -> Sequence[Type]:
+    digits, kind = g.attribute("digits"), g.number(0, "int", "float", "bool").kind
+    g.require(digits is None or g.small(digits, "digits", -400, 400) == digits, "digits")
+    return (FLOAT if kind == "float" and digits is not None else INT,)
 
 
 @rule("scalar_to_tensor", 1)
 def _to_tensor(g: TypedOperation) -> Sequence[Type]:
-    g.number(0, *_NUMBERS)
+    g.number(0, "int", "float", "bool")
     return (TensorType(g.dtype(), ()),)
 
 

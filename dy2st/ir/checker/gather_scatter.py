@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dy2st.dtypes import bool_, int32, int64
-from dy2st.ir.checker.shapes import typed
+from dy2st.ir.checker.shapes import beside, typed
 from dy2st.ir.checker.type_join import Known
 from dy2st.ir.checker.typed_operation import TypedOperation, rule
 from dy2st.ir.types import TensorType, Type
@@ -32,9 +32,7 @@ def _gather_nd(g: TypedOperation) -> Sequence[Type]:
 
 
 def _put(g: TypedOperation, x: TensorType, shape: Sequence[Known]) -> Sequence[Type]:
-    values = g.like(1, x.dtype, len(shape))
-    for a, b in zip(values.shape, shape, strict=True):
-        g.equal(a, b)
+    g.equals(g.like(1, x.dtype).shape, shape)
     return (x,)
 
 
@@ -44,9 +42,7 @@ def _along_axis(g: TypedOperation) -> Sequence[Type]:
     x, places = g.tensor(0), g.tensor(1, "iu")
     axis = g.axis("axis", x.rank)
     g.require(places.rank == x.rank, f"indices of rank {places.rank}")
-    for i, (a, b) in enumerate(zip(x.shape, places.shape, strict=True)):
-        if i != axis:
-            g.equal(a, b)
+    g.equals(beside(x, axis), beside(places, axis))
     if g.name == "keep_at":
         g.equal(places.shape[axis], 1)
         return (x,)
@@ -60,8 +56,7 @@ def _along_axis(g: TypedOperation) -> Sequence[Type]:
 
 @rule("last_writer")
 def _last_writer(g: TypedOperation) -> Sequence[Type]:
-    places, shape = g.tensor(0, "iu"), g.shape("shape", 1)
-    g.require(len(shape) == 1, "a shape of one axis")
+    places, _ = g.tensor(0, "iu"), g.shape("shape", 1, 1)
     g.axis("axis", places.rank)
     return (TensorType(bool_, places.shape),)
 
@@ -89,9 +84,7 @@ def _nonzero(g: TypedOperation) -> Sequence[Type]:
 @rule("masked_select", 2)
 def _masked_select(g: TypedOperation) -> Sequence[Type]:
     x, mask = g.tensor(0), g.tensor(1, "b")
-    g.require(x.rank == mask.rank, f"a mask of rank {mask.rank}")
-    for a, b in zip(x.shape, mask.shape, strict=True):
-        g.equal(a, b)
+    g.equals(x.shape, mask.shape)
     return (typed(x.dtype, (None,)),)
 
 

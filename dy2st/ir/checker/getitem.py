@@ -22,10 +22,7 @@ def _index(g: TypedOperation) -> Sequence[Type]:
     if not writes:
         return (typed(bool_ if g.name == "index_last" else x.dtype, shape),)
     value = g.like(1, x.dtype)
-    g.require(value.rank <= len(shape), f"a value of rank {value.rank} for one of {len(shape)}")
-    for a, b in zip(reversed(value.shape), reversed(shape), strict=False):
-        if a != 1:
-            g.equal(a, b)
+    g.fits(value.shape, shape)
     return (x,)
 
 
@@ -57,8 +54,7 @@ def _entries(g: TypedOperation, x: TensorType, given: Iterator[int]) -> Iterator
         elif kind == "mask" and len(item) == 1:
             mask = g.tensor(operand(), "b")
             g.require(at + mask.rank <= x.rank, f"a mask of rank {mask.rank}")
-            for a, b in zip(mask.shape, x.shape[at:], strict=False):
-                g.equal(a, b)
+            g.equals(mask.shape, x.shape[at : at + mask.rank])
             yield "tensor", (None,)
             at += mask.rank - 1
         else:

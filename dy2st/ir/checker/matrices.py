@@ -8,7 +8,7 @@ from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int32, 
 from dy2st.ir.checker.elementwise import accumulated
 from dy2st.ir.checker.shapes import typed
 from dy2st.ir.checker.type_join import Known
-from dy2st.ir.checker.typed_operation import Place, TypedOperation, rule
+from dy2st.ir.checker.typed_operation import TypedOperation, rule
 from dy2st.ir.types import TensorType, Type
 from dy2st.shapes import Extent
 
@@ -30,14 +30,14 @@ def _reduction(g: TypedOperation) -> Sequence[Type]:
         dtype = bool_
     elif g.name == "mean":
         dtype = float32 if x.dtype.kind in "biu" else x.dtype
-    return (typed(dtype, _without(x.shape, g.axes("axis", x.rank), g.flag("keepdim"))),)
+    return (typed(dtype, _without(x.shape, g.axes("axis", x.rank), g.attributes["keepdim"])),)
 
 
 @rule("argmax argmin", 1)
 def _extreme_place(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0)
     axes = tuple(range(x.rank)) if g.attribute("axis") is None else (g.axis("axis", x.rank),)
-    return (typed(int64, _without(x.shape, axes, g.flag("keepdim"))),)
+    return (typed(int64, _without(x.shape, axes, g.attributes["keepdim"])),)
 
 
 @rule("cumsum cumprod cummax cummin linear_scan:2 softmax log_softmax sort argsort fft", 1)
@@ -46,9 +46,6 @@ def _along(g: TypedOperation) -> Sequence[Type]:
     kinds = {"softmax": "f", "log_softmax": "f", "fft": "c", "linear_scan": "fc"}
     x = g.tensor(0, kinds.get(name, "biufc"), least=1)
     g.axis("axis", x.rank)
-    for flag in ("reverse", "exclusive", "descending", "inverse"):
-        if flag in g.attributes:
-            g.flag(flag)
     if name == "fft":
         g.text("norm", "backward", "ortho", "forward")
     if name == "linear_scan":
@@ -65,8 +62,6 @@ def _along(g: TypedOperation) -> Sequence[Type]:
 def _topk(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0, least=1)
     axis, k = g.axis("axis", x.rank), g.whole("k", 0, _MOST)
-    g.flag("largest")
-    g.flag("sorted")
     extent = x.shape[axis]
     g.require(not isinstance(extent, int) or k <= extent, f"{k} of {extent}")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
@@ -78,17 +73,14 @@ def _cross_entropy(g: TypedOperation) -> Sequence[Type]:
     x, labels = g.tensor(0, "f", least=1), g.tensor(1, "iu")
     axis = g.axis("axis", x.rank)
     g.whole("ignore_index")
-    g.require(labels.rank == x.rank, f"labels of rank {labels.rank}")
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-    for a, b in zip(labels.shape, shape, strict=True):
-        g.equal(a, b)
+    g.equals(labels.shape, shape)
     return (TensorType(x.dtype, shape),)
 
 
 @rule("layer_norm batch_norm_train batch_norm_infer:5", 3)
 def _norm(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0, "f", least=1)
-    g.real("epsilon")
     if g.name == "layer_norm":
         first = x.rank - g.whole("rank", 0, x.rank)
         axes = tuple(range(first, x.rank))
@@ -97,37 +89,30 @@ def _norm(g: TypedOperation) -> Sequence[Type]:
         axes = (g.axis("axis", x.rank),)
         small = TensorType(x.dtype, (x.shape[axes[0]],))
     for i in range(1, len(g.types)):
-        part = g.like(i, x.dtype, len(axes))
-        for a, axis in zip(part.shape, axes, strict=True):
-            g.equal(a, x.shape[axis])
+        g.equals(g.like(i, x.dtype).shape, [x.shape[axis] for axis in axes])
     return (x,) if g.name == "batch_norm_infer" else (x, small, small)
 
 
 # ---- matrices ------------------------------------------------------------------------------------------------------
 @rule("matmul:2 matmul_add:3")
 def _matmul(g: TypedOperation) -> Sequence[Type]:
-    adds = g.name == "matmul_add"
-    x, y = g.tensor(0, least=2), g.tensor(1, least=2)
-    made = _product(g, 0, 1, x, y, g.flag("transpose_x"), g.flag("transpose_y"))
-    if not adds:
+    x = g.tensor(0, least=2)
+    made = _product(g, x, 1, g.attributes["transpose_x"], g.attributes["transpose_y"])
+    if g.name == "matmul":
         return (made,)
-    z = g.like(2, x.dtype, x.rank)
-    for a, b in zip(z.shape, made.shape, strict=True):
-        g.equal(a, b)
+    z = g.like(2, x.dtype)
+    g.equals(z.shape, made.shape)
     return (z,)
 
 
-def _product(g: TypedOperation, i: int, j: int, x: TensorType, y: TensorType, left: bool, right: bool) -> TensorType:
-    """Return the type of a product; `i` and `j` are the operands that tell the extents of batches, -1 for none."""
+def _product(g: TypedOperation, x: TensorType, i: int, left: bool, right: bool) -> TensorType:
+    """Return the type of a product of x, as many matrices as the first operand is, and operand i."""
+    y = g.tensor(i)
     g.require(x.dtype is y.dtype and x.rank == y.rank >= 2, f"{x} and {y}")
     rows, inner = (x.shape[-1], x.shape[-2]) if left else (x.shape[-2], x.shape[-1])
     other, columns = (y.shape[-1], y.shape[-2]) if right else (y.shape[-2], y.shape[-1])
     g.equal(inner, other, "inner extents")
-    if x.shape[:-2] != y.shape[:-2]:
-        g.require(i >= 0 and j >= 0, "batches differ")
-        rank = x.rank
-        batch: list[int | Place] = [(i, a) for a in range(rank - 2)]
-        g.shaped(j, [*batch, (j, rank - 2), (j, rank - 1)])
+    g.stacked(i)
     return TensorType(x.dtype, (*x.shape[:-2], rows, columns))
 
 
@@ -135,27 +120,21 @@ def _product(g: TypedOperation, i: int, j: int, x: TensorType, y: TensorType, le
 def _attention(g: TypedOperation) -> Sequence[Type]:
     fixed = {"attention": 3, "attention_grad": 4, "attention_mask_grad": 4}[g.name]
     q, k, v, *rest = [g.tensor(i, "f", least=2) for i in range(fixed)]
-    g.flag("causal")
     more = len(g.types) - fixed
     masks, drops = more % (2 + q.rank), more // (2 + q.rank)
     g.require(masks < 2 and drops < 2 and (masks == 1 or g.name != "attention_mask_grad"), f"{len(g.types)} operands")
-    scores = _product(g, 0, 1, q, k, False, True)
+    scores = _product(g, q, 1, False, True)
     if masks:
-        mask = g.like(fixed, q.dtype, q.rank)
-        for a, b in zip(mask.shape, scores.shape, strict=True):
-            if a != 1:
-                g.equal(a, b)
+        g.fits(g.like(fixed, q.dtype, q.rank).shape, scores.shape)
     for i in range(fixed + masks, len(g.types)):  # seed and draw, what is kept and its factor, extents
         g.number(i, "float" if i - fixed - masks in (2, 3) else "int")
-    g.same_batch(v, 2)
-    made = _product(g, 0, 2, scores, v, False, False)
+    made = _product(g, scores, 2, False, False)
     if not rest:
         return (made,)
     ct = rest[0]
-    g.require(ct.dtype is q.dtype and ct.rank == q.rank, f"a cotangent of type {ct}")
-    g.same_batch(ct, 3)
-    for a, b in zip(ct.shape[-2:], made.shape[-2:], strict=True):
-        g.equal(a, b)
+    g.require(ct.dtype is q.dtype, f"a cotangent of type {ct}")
+    g.stacked(3)
+    g.equals(ct.shape[-2:], made.shape[-2:])
     batch = q.shape[:-2]
     if g.name == "attention_mask_grad":
         return (g.tensor(4),)
@@ -183,7 +162,7 @@ def _linear_algebra(g: TypedOperation) -> Sequence[Type]:
         return (left, right) if name == "qr" else (left, typed(a.dtype, (*batch, least)), right)
     g.equal(rows, columns, "rows and columns")
     if rows != columns:
-        _square(g, 0, a.rank)
+        g.stacked(0, square=True)
         a, columns = typed(a.dtype, (*batch, rows, rows)), rows
     if name in ("det", "slogdet"):
         return (TensorType(a.dtype, batch),) * (1 if name == "det" else 2)
@@ -195,20 +174,13 @@ def _linear_algebra(g: TypedOperation) -> Sequence[Type]:
     if name == "solve":
         y = g.like(1, a.dtype, a.rank)
         g.equal(y.shape[-2], columns)
-        places: list[int | Place] = [(0, i) for i in range(a.rank - 2)]
-        g.shaped(1, [*places, (1, a.rank - 2), (1, a.rank - 1)])
+        g.stacked(1)
         return (typed(a.dtype, (*batch, *y.shape[-2:])),)
     if name in ("matrix_exp_slope", "adjugate_slope"):
         e = g.like(1, a.dtype, a.rank)
-        _square(g, 1, a.rank)
+        g.stacked(1, square=True)
         return (typed(a.dtype, (*batch, e.shape[-2], e.shape[-2])),)
     return (a,)
-
-
-def _square(g: TypedOperation, i: int, rank: int) -> None:
-    """Say that operand i is square matrices, as many as the first operand is."""
-    batch: list[int | Place] = [(0, axis) for axis in range(rank - 2)]
-    g.shaped(i, [*batch, (i, rank - 2), (i, rank - 2)])
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------
@@ -238,8 +210,7 @@ def _conv(g: TypedOperation) -> Sequence[Type]:
         _channels(g, a.shape, b.shape, groups)
         axes = zip(a.shape[2:], b.shape[2:], stride, padding, dilation, strict=True)
         return (typed(a.dtype, (a.shape[0], b.shape[0], *(_windows(n, k, s, p, d, g) for n, k, s, p, d in axes))),)
-    shape = g.shape("shape", 2)
-    g.require(len(shape) == a.rank, "shape of another rank")
+    shape = g.shape("shape", 2, a.rank)
     if g.name == "conv_input_grad":
         _channels(g, shape, b.shape, groups)
         g.equal(a.shape[1], b.shape[0])
@@ -260,17 +231,13 @@ def _pool(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0, "biuf", least=3)
     rank = x.rank - 2
     kernel, stride = _steps(g, rank, "kernel", "stride")
-    padding, ceil = g.pairs("padding", rank), g.flag("ceil_mode")
-    if "exclusive" in g.attributes:
-        g.flag("exclusive")
+    padding = g.pairs("padding", rank)
     g.require(all(max(p) < k for p, k in zip(padding, kernel, strict=True)), "padding as wide as the window")
     if g.name == "avg_pool_grad":
-        shape = g.shape("shape", 1)
-        g.require(len(shape) == x.rank, "shape of another rank")
-        return (typed(x.dtype, shape),)
+        return (typed(x.dtype, g.shape("shape", 1, x.rank)),)
     counts: list[Known] = []
     for extent, k, s, (low, high) in zip(x.shape[2:], kernel, stride, padding, strict=True):
-        if not ceil:
+        if not g.attributes["ceil_mode"]:
             counts.append(_windows(extent, k, s, (low, high), 1, g))
         elif isinstance(extent, int):
             g.require(extent + low + high >= 1, "a window that does not fit")
@@ -287,11 +254,8 @@ def _adaptive_pool(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0, "biuf", least=3)
     output = g.wholes("output", 1, _MOST, x.rank - 2)
     if g.name == "adaptive_avg_pool_grad":
-        shape = g.shape("shape", 1)
-        g.require(len(shape) == x.rank, "shape of another rank")
-        for a, b in zip(x.shape[2:], output, strict=True):
-            g.equal(a, b)
-        return (typed(x.dtype, shape),)
+        g.equals(x.shape[2:], output)
+        return (typed(x.dtype, g.shape("shape", 1, x.rank)),)
     g.require(not any(e == 0 for e in x.shape[2:]), "an extent of 0")
     made = TensorType(x.dtype, (*x.shape[:2], *output))
     return (made, TensorType(int64, made.shape)) if g.name == "adaptive_max_pool" else (made,)

@@ -20,6 +20,11 @@ def typed(dtype: DType, shape: Sequence[Known]) -> TensorType:
     return TensorType(dtype, tuple(shape))  # type: ignore[arg-type]
 
 
+def beside(t: TensorType, axis: int) -> list[Known]:
+    """Return the extents of a tensor but that of one axis."""
+    return [e for i, e in enumerate(t.shape) if i != axis]
+
+
 # ---- made ----------------------------------------------------------------------------------------------------------
 @rule("constant", 0)
 def _constant(g: TypedOperation) -> Sequence[Type]:
@@ -86,23 +91,11 @@ def _dim(g: TypedOperation) -> Sequence[Type]:
     return (ScalarType("int", x.shape[g.axis("axis", x.rank)]),)
 
 
-@rule("broadcast")
+@rule("broadcast sum_to")
 def _broadcast(g: TypedOperation) -> Sequence[Type]:
     x, shape = g.tensor(0), g.shape("shape", 1)
-    g.require(x.rank <= len(shape) <= _MOST_RANK, f"rank {x.rank} to {len(shape)}")
-    for own, wanted in zip(reversed(x.shape), reversed(shape), strict=False):
-        if own != 1:
-            g.equal(own, wanted)
-    return (typed(x.dtype, shape),)
-
-
-@rule("sum_to")
-def _sum_to(g: TypedOperation) -> Sequence[Type]:
-    x, shape = g.tensor(0), g.shape("shape", 1)
-    g.require(len(shape) <= x.rank, f"rank {x.rank} to {len(shape)}")
-    for own, wanted in zip(reversed(x.shape), reversed(shape), strict=False):
-        if wanted != 1:
-            g.equal(own, wanted)
+    g.require(len(shape) <= _MOST_RANK, f"rank {len(shape)}")
+    g.fits(*((x.shape, shape) if g.name == "broadcast" else (shape, x.shape)))
     return (typed(x.dtype, shape),)
 
 
@@ -168,18 +161,13 @@ def _joined(g: TypedOperation) -> Sequence[Type]:
     first, stacked = xs[0], g.name == "stack"
     axis = g.axis("axis", first.rank + stacked)
     for x in xs[1:]:
-        g.require(x.rank == first.rank, "operands of several ranks")
-        for i, (a, b) in enumerate(zip(first.shape, x.shape, strict=True)):
-            if stacked or i != axis:
-                g.equal(a, b)
+        g.equals(*((first.shape, x.shape) if stacked else (beside(first, axis), beside(x, axis))))
     shape: list[Known] = [
         next((x.shape[i] for x in xs if isinstance(x.shape[i], int)), first.shape[i]) for i in range(first.rank)
     ]
     if stacked:
         return (typed(first.dtype, (*shape[:axis], len(xs), *shape[axis:])),)
-    total: Extent = 0
-    for x in xs:
-        total = total + x.shape[axis]
+    total: Extent = sum((x.shape[axis] for x in xs), 0)
     return (typed(first.dtype, (*shape[:axis], total, *shape[axis + 1 :])),)
 
 
@@ -244,7 +232,8 @@ def _diagonal(g: TypedOperation) -> Sequence[Type]:
 
 @rule("diagonal_embed")
 def _diagonal_embed(g: TypedOperation) -> Sequence[Type]:
-    x, shape = g.tensor(0, least=1), g.shape("shape", 1)
+    x = g.tensor(0, least=1)
+    shape = g.shape("shape", 1, x.rank + 1)
     g.whole("offset", -(2**31), 2**31)
-    g.require(len(shape) == x.rank + 1 and len(g.axes("axes", len(shape))) == 2, "axes and shape")
+    g.require(len(g.axes("axes", len(shape))) == 2, "axes")
     return (typed(x.dtype, shape),)

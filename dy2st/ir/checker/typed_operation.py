@@ -14,6 +14,14 @@ from dy2st.ir.types import ListType, ScalarType, TensorType, Type, VariantType
 LARGEST = 2**62
 """Numbers in attributes are smaller, so that sums of two fit into 64 bits."""
 Place = tuple[int, int]
+_FLAGS = """approximate causal ceil_mode descending exclusive inverse keepdim largest reverse sorted transpose_x
+            transpose_y wrap"""
+KINDS = {
+    **dict.fromkeys(_FLAGS.split(), (bool,)),
+    **dict.fromkeys(("beta", "epsilon", "threshold"), (int, float)),
+    **dict.fromkeys(("function", "logger", "message", "sep", "end", "whose"), (str,)),
+}
+"""Attributes that are of one kind in all ops."""
 
 
 class Refused(Exception):
@@ -102,6 +110,19 @@ class TypedOperation:
         if isinstance(a, int) and isinstance(b, int) and a != b:
             self.refuse(f"{what} {a} and {b} differ")
 
+    def equals(self, a: Sequence[Known], b: Sequence[Known]) -> None:
+        """Refuse two shapes of which extents are known to differ, or of two ranks."""
+        self.require(len(a) == len(b), f"ranks {len(a)} and {len(b)} differ")
+        for one, other in zip(a, b, strict=True):
+            self.equal(one, other)
+
+    def fits(self, small: Sequence[Known], large: Sequence[Known]) -> None:
+        """Refuse a shape that cannot be broadcast to another one."""
+        self.require(len(small) <= len(large), f"rank {len(small)} to {len(large)}")
+        for one, other in zip(reversed(small), reversed(large), strict=False):
+            if one != 1:
+                self.equal(one, other)
+
     def shaped(self, i: int, places: Sequence[int | Place]) -> None:
         """Say that operand i has these extents: numbers, or (operand, axis); where that is no fact, the run checks."""
         own = self.tensor(i, rank=len(places)).shape
@@ -117,11 +138,11 @@ class TypedOperation:
             return
         self.shaped(i, [(other, axis) for axis in range(self.tensor(other).rank)])
 
-    def same_batch(self, t: TensorType, i: int) -> None:
-        """Say that operand i, a stack of matrices, has the batch extents of the first operand."""
-        places: list[int | Place] = [(0, axis) for axis in range(t.rank - 2)]
-        if len(places) == len(self.tensor(0).shape) - 2:
-            self.shaped(i, [*places, (i, t.rank - 2), (i, t.rank - 1)])
+    def stacked(self, i: int, *, square: bool = False) -> None:
+        """Say that operand i is as many matrices as the first operand is, which are square or of any extents."""
+        rank = self.tensor(i, rank=self.tensor(0).rank, least=2).rank
+        batch: list[Place] = [(0, axis) for axis in range(rank - 2)]
+        self.shaped(i, [*batch, (i, rank - 2), (i, rank - 2 if square else rank - 1)])
 
     def fill(self, name: str, first: int) -> list[Known]:
         """Return the extents of a shape template; those left out are the operands from number `first` on, ints."""
@@ -137,9 +158,10 @@ class TypedOperation:
         self.require(next(dims, None) is None, f"too many extents for {name}")
         return found
 
-    def shape(self, name: str, first: int) -> list[Known]:
+    def shape(self, name: str, first: int, rank: int | None = None) -> list[Known]:
         """Return a shape template, whose numbers are not negative."""
         found = self.fill(name, first)
+        self.require(rank in (None, len(found)), f"{name} has {len(found)} extents")
         self.require(not any(isinstance(e, int) and e < 0 for e in found), f"a negative extent in {name}")
         return found
 
@@ -185,15 +207,11 @@ class TypedOperation:
         )
         return tuple((self.small(a, name, 0, 2**31), self.small(b, name, 0, 2**31)) for a, b in found)
 
-    def flag(self, name: str) -> bool:
-        value = self.attributes[name]
-        return value if type(value) is bool else self.refuse(f"{name} is {value!r:.40}")
-
-    def real(self, name: str) -> float:
-        value = self.attributes[name]
-        if type(value) not in (int, float):
-            self.refuse(f"{name} is {value!r:.40}")
-        return float(value)
+    def named(self) -> None:
+        """Refuse attributes that are not of the kind that all of their name are of."""
+        for name, value in self.attributes.items():
+            if name in KINDS and type(value) not in KINDS[name]:
+                self.refuse(f"{name} is {value!r:.40}")
 
     def text(self, name: str, *choices: str) -> str:
         value = self.attributes[name]
