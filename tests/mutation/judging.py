@@ -39,6 +39,7 @@ HANGS, TURNS = 60, 10.0
 """A test that takes so many seconds hangs: by the clock, or of the CPU's time. What is right is far below."""
 CASES = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-o", f"faulthandler_timeout={HANGS}"]
 MOST_CASES = 200
+MOST_NAMED = 60
 IMPORTING = 15.0
 """Seconds that a new process takes to import the package and the tests."""
 PROGRAMS = ["-m", "tests.generator", "--count", "25", "--shrink", "0", "--jobs", "1"]
@@ -109,26 +110,30 @@ class Judge:
         tests = self.where.tests(path, mutant.lines)
         if by := self._failing(tests, code):
             return by
-        if "cases" in self.stages and (by := self._failing(self._cases(path, tests), code)):
+        if "cases" in self.stages and (by := self._failing(self._cases(path, mutant, tests), code)):
             return by
         return self._in_new_process(path, mutant, {"programs": PROGRAMS})
 
     def _at_import(self, path: Path, mutant: Mutant) -> str:
         ran = self.where.tests(path, mutant.lines) or self.where.tests(path, (0, sys.maxsize))
-        tests = [*dict.fromkeys([*ran[:MOST_CASES], *self._cases(path, ran)])][: 2 * MOST_CASES]
+        tests = [*dict.fromkeys([*ran[:MOST_CASES], *self._cases(path, mutant, ran)])][: 2 * MOST_CASES]
         return self._in_new_process(path, mutant, {"cases": [*CASES, *tests] if tests else NONE, "programs": PROGRAMS})
 
-    def _cases(self, path: Path, tests: Sequence[str]) -> list[str]:
+    def _cases(self, path: Path, mutant: Mutant, tests: Sequence[str]) -> list[str]:
         """Return all cases of the tests that run a line, or the file where none does, and of those nearest to it.
 
-        Before them come those of its folder that are younger than the map, which does not say what they run.
+        Before them come those of its folder that are younger than the map, which does not say what they run, and some
+        of all that name what is changed: what is made once for all, a formula say, only the first test is seen to run.
         """
         of = {test.partition("[")[0] for test in tests or self.where.tests(path, (0, sys.maxsize))}
         beside, folder = near(path), _folder_of_tests(path).as_posix()
         made = {test: test.partition("[")[0] for test in self._items}
         young = {t for t, name in made.items() if name not in self.where.known and t.startswith(f"{folder}/")}
-        found = [t for t, name in made.items() if t in young or name in of or name.partition("::")[0] in beside]
-        return sorted(found, key=lambda t: (t not in young, -_nearness(t, path, beside), zlib.crc32(t.encode())))
+        found = {t for t, name in made.items() if t in young or name in of or name.partition("::")[0] in beside}
+        order = sorted(made, key=lambda t: (t not in young, -_nearness(t, path, beside), zlib.crc32(t.encode())))
+        subject = re.compile(rf"(?<![a-z]){re.escape(mutant.subject)}(?![a-z])")
+        named = [t for t in order if mutant.subject and subject.search(t)][:MOST_NAMED]
+        return [*dict.fromkeys([*(t for t in order if t in young), *named, *(t for t in order if t in found)])]
 
     def _failing(self, tests: Sequence[str], code: Code) -> str:
         """Return the test that fails with a change, and does not without; empty where none does."""

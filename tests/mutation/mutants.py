@@ -65,6 +65,8 @@ class Mutant:
     after: str
     source: str
     """The whole file with the change."""
+    subject: str = ""
+    """The outermost function or class around it as the ids of tests write it: `adaptive_avg_pool`."""
 
     def name(self, path: Path) -> str:
         """Return what the change is called, wherever the line stands."""
@@ -105,7 +107,10 @@ def _mutant(
     line: int = node.lineno  # type: ignore[attr-defined]
     text = source.splitlines()[line - 1].strip()
     after = "(left out)" if isinstance(by, ast.Pass) else _first_line(ast.unparse(by))
-    return Mutant(kind, line, _function(tree, line), text, lines, _first_line(ast.unparse(node)), after, made)
+    around = _around(tree, line)
+    subject = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", around[0]).lower().strip("_") if around else ""
+    function = around[-1] if around else "the module"
+    return Mutant(kind, line, function, text, lines, _first_line(ast.unparse(node)), after, made, subject)
 
 
 def _rules(node: ast.AST, lines: tuple[int, int]) -> Iterator[tuple[ast.AST, tuple[int, int]]]:
@@ -223,11 +228,10 @@ def _replaced(source: str, node: ast.AST, replacement: ast.AST) -> str | None:
     return None if same else made
 
 
-def _function(tree: ast.Module, line: int) -> str:
-    """Return the name of the innermost function or class around a line."""
-    around = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and n.lineno <= line]
-    inside = [n for n in around if (n.end_lineno or 0) >= line]
-    return max(inside, key=lambda n: n.lineno).name if inside else "the module"
+def _around(tree: ast.Module, line: int) -> list[str]:
+    """Return the names of the functions and classes around a line, the innermost last."""
+    above = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and n.lineno <= line]
+    return [n.name for n in sorted(above, key=lambda n: n.lineno) if (n.end_lineno or 0) >= line]
 
 
 def _first_line(text: str) -> str:

@@ -151,7 +151,9 @@ def test_tests_that_run_the_line_are_run_the_nearest_and_the_shortest_first(tmp_
     assert len(Map(tmp_path / "map").tests(path, (6, 7))) == 4
 
 
-def test_tests_that_are_younger_than_the_map_come_first(tmp_path: Path) -> None:
+def test_tests_that_are_younger_than_the_map_come_first_and_then_those_that_name_what_is_changed(
+    tmp_path: Path,
+) -> None:
     path = Path("dy2st/passes/loops/licm.py")
     old, young, far = (
         "tests/passes/test_licm.py::old",
@@ -161,5 +163,13 @@ def test_tests_that_are_younger_than_the_map_come_first(tmp_path: Path) -> None:
     told = {"tests": [[old, 0.1]], "sums": {str(path): checksum(ROOT / path)}, "lines": {str(path): {"7": [0]}}}
     (tmp_path / "map").write_text(json.dumps(told))
     judge = Judge(Map(tmp_path / "map"), [], lambda *_: None)
-    judge._items = dict.fromkeys(("tests/nn/test_new.py::far", old, young))
-    assert judge._cases(path, [old]) == [young, old]
+    names = "tests/nn/test_a.py::test_op[hoist-2]"
+    judge._items = dict.fromkeys((far, old, names, young))
+    assert judge._cases(path, _a_mutant("class Hoist:\n    def f(self): return 1\n"), [old]) == [young, names, old]
+    assert judge._cases(path, _a_mutant("def other(): return 1\n"), [old]) == [young, old]
+
+
+def _a_mutant(source: str) -> Mutant:
+    made = one_of(source, lambda _: 0)
+    assert made is not None
+    return made
