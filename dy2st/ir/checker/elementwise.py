@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int64
 from dy2st.ir.checker.typed_operation import TypedOperation, rule
 from dy2st.ir.types import BOOL, FLOAT, INT, ScalarType, TensorType, Type
-from dy2st.shapes import broadcast
+from dy2st.shapes import Extent, broadcast
 
 _PART = {complex64: float32, complex128: float64}
 _WHOLE = {float32: complex64, float64: complex128}
@@ -78,7 +77,9 @@ def _cast(g: TypedOperation) -> Sequence[Type]:
 
 # ---- numbers -------------------------------------------------------------------------------------------------------
 _KINDS = {"i": "int", "f": "float", "b": "bool"}
-_EXACT = {"scalar_add": operator.add, "scalar_sub": operator.sub, "scalar_mul": operator.mul}
+_EXACT: dict[str, Callable[[Extent, Extent], Extent]] = {
+    "scalar_add": lambda a, b: a + b, "scalar_sub": lambda a, b: a - b, "scalar_mul": lambda a, b: a * b,
+}  # fmt: skip
 
 # operands, kinds of numbers, result (~ a float where one is taken, else an int; & a bool where all are, else ~): ops
 _NUMBERS = """
@@ -104,8 +105,9 @@ def _of_numbers(count: int, kinds: str, result: str, names: Sequence[str]) -> No
             return (BOOL,)
         if any(t.kind == "float" for t in given):
             return (FLOAT,)
-        known = [t.extent for t in given if t.extent is not None]
-        return (ScalarType("int", _EXACT[g.name](*known) if g.name in _EXACT and len(known) == 2 else None),)
+        a, b = given[0].extent, given[-1].extent
+        known = None if a is None or b is None or g.name not in _EXACT else _EXACT[g.name](a, b)
+        return (ScalarType("int", known),)
 
 
 for _line in _NUMBERS.strip().splitlines():
