@@ -25,6 +25,7 @@ from dy2st.ir.printer import to_text
 from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
 from dy2st.jit import StaticFunction, load, to_static
+from dy2st.jit.c_library.targets import NAMES
 from dy2st.nn.layer import Layer
 from dy2st.onnx.exporting import export
 from dy2st.passes.core.base import run_pipeline
@@ -82,6 +83,15 @@ def _parser() -> argparse.ArgumentParser:
     onnx.add_argument("-o", "--output", metavar="FILE.onnx", type=Path, help="default: beside the model")
     onnx.add_argument("--train", action="store_true", help="write it as in training")
     onnx.set_defaults(command=_onnx)
+    build = commands.add_parser("build", help="write a saved model as a C library that needs no Python")
+    build.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
+    build.add_argument("-o", "--output", metavar="DIR", type=Path, help="default: a folder beside the model")
+    build.add_argument("--name", help="what files and functions are called; default: what the model is called")
+    build.add_argument("--target", choices=NAMES, help="which CPU it is for; default: this machine's kind")
+    build.add_argument("--strict", action="store_true", help="the same bits on every CPU, those of DY2ST_STRICT=1")
+    build.add_argument("--weights-apart", action="store_true", help="the library reads its weights from their file")
+    build.add_argument("--train", action="store_true", help="write it as in training")
+    build.set_defaults(command=_build)
     viz = commands.add_parser("viz", help="draw a saved model as an HTML page or as SVG")
     viz.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
     viz.add_argument("-o", "--output", metavar="FILE.html", type=Path, help="default: beside the model")
@@ -167,6 +177,17 @@ def _onnx(options: argparse.Namespace) -> None:
     layer = load(options.model)
     layer.train(options.train)
     print(export(layer, options.output or program_file.file_name(options.model).with_suffix(".onnx")))
+
+
+def _build(options: argparse.Namespace) -> None:
+    from dy2st.jit.c_library.export import export_library
+
+    layer = load(options.model)
+    layer.train(options.train)
+    file = program_file.file_name(options.model)
+    folder = options.output or file.with_suffix("")
+    print(export_library(layer, folder, name=options.name or file.stem, target=options.target, strict=options.strict,
+                         weights=not options.weights_apart))  # fmt: skip
 
 
 def _viz(options: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from dy2st.jit.tracing.code_log import set_code_level, set_verbosity
 from dy2st.late import late_names
 
 if TYPE_CHECKING:
+    from dy2st.jit.c_library.export import export_library
     from dy2st.jit.dispatch.first_calls import verify_first_calls
     from dy2st.jit.host_steps import host_step
     from dy2st.jit.serialization.io import load, load_state, save, save_state
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __getattr__ = late_names(
     __name__,
     {
+        "c_library.export": "export_library",
         "serialization.io": "load load_state save save_state",
         "serialization.translated_layer": "TranslatedLayer",
         "dispatch.first_calls": "verify_first_calls",
@@ -29,6 +31,7 @@ __all__ = [
     "StaticFunction",
     "TranslatedLayer",
     "enable_to_static",
+    "export_library",
     "host_step",
     "ignore_module",
     "load",

@@ -21,11 +21,9 @@ from dy2st.ir.clone import clone_program
 from dy2st.ir.location import Location
 from dy2st.ir.program import Program
 from dy2st.ir.types import Type
-from dy2st.jit.serialization.export import saved_layer
-from dy2st.jit.serialization.io import load
 from dy2st.jit.serialization.loaded_method import reachable
+from dy2st.jit.serialization.one_program import saved_model, the_call
 from dy2st.jit.serialization.schema import SavedCall, SavedLayer
-from dy2st.jit.serialization.translated_layer import TranslatedLayer, now, reserved
 from dy2st.onnx.package import onnx_package
 from dy2st.onnx.writing import rules
 from dy2st.onnx.writing.leaves import Refused, leaves
@@ -89,29 +87,13 @@ def export(
     if opset_version != OPSET:
         raise ValueError(f"models are written for opset {OPSET}, not {opset_version}")
     package = onnx_package()
-    saved = _saved(layer, input_spec)
-    call = _call(saved)
+    saved = saved_model(layer, input_spec)
+    call = the_call(saved)
     target = Path(path) if str(path).endswith(SUFFIX) else Path(f"{os.fspath(path)}{SUFFIX}")
     program = Program(reachable(saved.program, call.function), call.function)
     model, arrays = model_of(package, program, _state(saved, call), _output_names(call))
     _write(package, model, arrays, target, external_data)
     return target
-
-
-def _saved(layer: Any, input_spec: Sequence[Any] | None) -> SavedLayer:
-    loaded = load(layer) if program_file.is_path(layer) else layer
-    if isinstance(loaded, TranslatedLayer):
-        return now(loaded)
-    return saved_layer(loaded, input_spec, reserved)
-
-
-def _call(saved: SavedLayer) -> SavedCall:
-    """Return the one kind of call of `forward` in the mode of the layer."""
-    mode = "train" if saved.training else "eval"
-    calls = [call for call in saved.methods["forward"].calls if call.mode in (None, mode)]
-    if len(calls) != 1:
-        raise ValueError(f"forward has {len(calls)} Programs in this mode, and a model has one: give an input_spec")
-    return calls[0]
 
 
 def prepared(program: Program) -> Program:

@@ -33,15 +33,16 @@ def prepared(program: Program, strict: bool = False) -> Program:
     return copy
 
 
-def lower(program: Program, target: Target) -> EmitterContext:
+def lower(program: Program, target: Target, *, standalone: bool = False) -> EmitterContext:
     """Return the module of a Program, with its host callbacks and the arrays that it takes as constants."""
     unit = EmitterContext(program, target, rule_of, reads_gaps, carries, run_groups, small, unfilled, look_after)
+    unit.standalone = standalone
     unit.kernels.better = better_definitions(target)
     unit.module.strict = unit.kernels.strict = target.strict
     for line in DECLARED.splitlines():
         for module in (unit.module, unit.kernels):
             module.add(line.partition("@")[2].partition("(")[0], line)
-    for name, text in ({**GUARDED, **OLD} if config.are_guarded() else FUNCTIONS).items():
+    for name, text in ({**GUARDED, **OLD} if config.are_guarded() and not standalone else FUNCTIONS).items():
         unit.kernels.add(name, text)
     for name, block in program.functions.items():
         unit.module.add(function_name(name), _function(unit, name, block))

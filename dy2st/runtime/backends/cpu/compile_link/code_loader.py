@@ -60,13 +60,14 @@ _PASSES = (
 """What is worth its time at each level: code comes with explicit vectors and few loops to improve."""
 
 
-def compile_object(text: str, target: Target, level: int = 1) -> bytes:
+def compile_object(text: str, target: Target, level: int = 1, passes: Sequence[str] = ()) -> bytes:
     """Compile LLVM IR text to an object file; RuntimeError with LLVM's message for text that is wrong.
 
-    At level 0 code is made ten times as fast and runs slower: for code that runs once a call.
+    At level 0 code is made ten times as fast and runs slower: for code that runs once a call. More `passes` run behind
+    those of the level.
     """
     with _inside_llvm:
-        return compiled(_as_rounded(text, target), target.machine(level), _PASSES[level])
+        return compiled(_as_rounded(text, target), target.machine(level), (*_PASSES[level], *passes))
 
 
 _MULTIPLY_ADD = r"(%[\w.]+) = (?:tail )?call (<\d+ x \w+>|\w+) @llvm\.fmuladd\.\w+\((.*)\)"

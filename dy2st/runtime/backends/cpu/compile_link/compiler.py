@@ -55,6 +55,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "module_AddInstCombinePass": (None, _HANDLE),
     "module_AddSimplifyCFGPass": (None, _HANDLE),
     "module_AddSROAPass": (None, _HANDLE),
+    "module_AddGlobalDCEPass": (None, _HANDLE),
     "RunNewModulePassManager": (None, _HANDLE, _HANDLE, _HANDLE),
     "TargetMachineEmitToMemory": (_HANDLE, _HANDLE, _HANDLE, _INT, _OUT),
     "GetBufferStart": (_HANDLE, _HANDLE),

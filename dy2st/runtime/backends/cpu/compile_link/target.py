@@ -74,7 +74,12 @@ def host_target(forced: str | None = None) -> Target:
 def current_target(strict: bool = False) -> Target:
     """Return the target that `DY2ST_CPU` names, else this machine's."""
     found = host_target(config.forced_cpu())
-    return replace(found, vector_bytes=_STRICT_BYTES, strict=True) if strict else found
+    return made_strict(found) if strict else found
+
+
+def made_strict(target: Target) -> Target:
+    """Return a target whose code gives the same bits on every CPU."""
+    return replace(target, vector_bytes=_STRICT_BYTES, strict=True)
 
 
 def _width(features: Mapping[str, bool]) -> int:

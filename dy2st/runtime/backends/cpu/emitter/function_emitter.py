@@ -15,17 +15,17 @@ import numpy as np
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import Type
-from dy2st.ops.core.rounded import meaning
 from dy2st.records import field, record
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import LIBRARY
 from dy2st.runtime.backends.cpu.compile_link.target import Target
+from dy2st.runtime.backends.cpu.emitter.host_calls import NoFormWithoutPython, beyond, host_call
 from dy2st.runtime.backends.cpu.emitter.outlined_helpers import into_python
 from dy2st.runtime.backends.cpu.emitter.value_storage import ValueStorage
 from dy2st.runtime.backends.cpu.fusion.concat_writes import joins_of, regions_of
 from dy2st.runtime.backends.cpu.fusion.dead_fills import unfilled
 from dy2st.runtime.backends.cpu.fusion.epilogues import Epilogue
 from dy2st.runtime.backends.cpu.fusion.grouping import schedule
-from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import HorizontalGroup, Step, read_by
+from dy2st.runtime.backends.cpu.fusion.horizontal_fusion import HorizontalGroup, Step, last_uses, read_by
 from dy2st.runtime.backends.cpu.fusion.in_place_updates import FinalBlock, Next, branches, overwritten, with_cond_last
 from dy2st.runtime.backends.cpu.fusion.index_maps import AxisMap, FusedGroup
 from dy2st.runtime.backends.cpu.fusion.scalarized import is_in_registers
@@ -41,8 +41,8 @@ from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
     kinds,
     zeros,
 )
+from dy2st.runtime.backends.cpu.python_abi import ufunc_loops
 from dy2st.runtime.backends.cpu.python_abi.host_callbacks import HostCallback
-from dy2st.runtime.interpreter.reference import single
 
 Rule = Callable[["FunctionEmitter", Operation, list[Components]], Sequence[Components]]
 GroupRule = Callable[..., Sequence[Components]]
@@ -76,6 +76,8 @@ class EmitterContext:
     library: list[str] = field(default_factory=list[str])
     """The library kernels that the code calls; the context has their addresses in this order."""
     constants: list[np.ndarray[Any, Any]] = field(default_factory=list["np.ndarray[Any, Any]"])
+    standalone: bool = False
+    """Whether no Python is there when the code runs (standalone.py)."""
 
     @property
     def takes_long(self) -> bool:
@@ -132,6 +134,8 @@ class FunctionEmitter(ValueStorage):
         """The values that the block that is being written holds."""
         self.unfilled: frozenset[Value] = frozenset()
         """What is filled for nobody in the block that is being written."""
+        self.at: Step | None = None
+        """The step that is being written."""
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def block(self, block: Block, arguments: Sequence[tuple[Components, bool]]) -> list[Components]:
@@ -142,7 +146,7 @@ class FunctionEmitter(ValueStorage):
         self.copies |= copied_views(steps, block.results)
         env, held = self._entering(block.arguments, arguments)
         self.env, self.held = env, held
-        self._used = last = _last_uses(steps, block.results)
+        self._used = last = last_uses(steps, block.results)
         for value in [v for v in block.arguments if v in held and v not in last]:
             self.release(value.type, env[value])
             held.discard(value)
@@ -203,6 +207,7 @@ class FunctionEmitter(ValueStorage):
 
     def _step(self, step: Step, operands: list[Components]) -> Sequence[Components]:
         dying, outer, self._twice = set(self._dying), self._twice, _more_than_once(step.operands)
+        around, self.at = self.at, step
         if isinstance(step, (FusedGroup, HorizontalGroup, Epilogue)):
             made = self.unit.group_rule(self, step, operands)
         elif is_in_registers(step):
@@ -215,7 +220,7 @@ class FunctionEmitter(ValueStorage):
                 made = (rule or host_rule)(self, step, operands)
             else:
                 made = self._step_in_memory(rule, step, operands)
-        self._twice = outer
+        self._twice, self.at = outer, around
         made = [self._result(v, c) for v, c in zip(step.results, made, strict=True)]
         for value, components in zip(step.results, made, strict=True):
             if len(components) != len(kinds(value.type)):
@@ -293,6 +298,8 @@ class FunctionEmitter(ValueStorage):
     # ---- calls -------------------------------------------------------------------------------------------------------
     def library(self, name: str) -> str:
         """Write a read of the address of a library kernel."""
+        if self.unit.standalone and name.startswith(ufunc_loops.PREFIX) and self.at is not None:
+            raise NoFormWithoutPython(beyond(self.at))
         if name not in self.unit.library:
             self.unit.library.append(name)
         table = self.f.load("ptr", self.f.offset("%context", LIBRARY))
@@ -312,6 +319,8 @@ class FunctionEmitter(ValueStorage):
         """Write a call into Python; the results are held by who called."""
         if self.alone:
             return self._elsewhere_instead(call)
+        if self.unit.standalone and not self._unlikely and not (call.operation and call.operation.op.is_raise):
+            raise NoFormWithoutPython(call)
         number = len(self.unit.calls)
         call.rare |= self._unlikely > 0
         call.in_loop = self.loops > 0
@@ -328,6 +337,14 @@ class FunctionEmitter(ValueStorage):
             results.append(zeros(t) if self._only_raises else self.read(row, t, at))
             at += len(kinds(t))
         return results
+
+    def demand(self, condition: str) -> None:
+        """Write that the interpreter takes over where a condition does not hold; without Python that ends the run."""
+        if self.alone or self.at is None or not self.unit.standalone:
+            super().demand(condition)
+            return
+        with self.unlikely(self.f.value(f"xor i1 {condition}, true"), "beyond"):
+            self.host(beyond(self.at), [])
 
     def _elsewhere_instead(self, call: HostCallback) -> list[Components]:
         """Write that the interpreter runs the Program; nothing here needs to write what follows."""
@@ -378,23 +395,3 @@ def host_rule(w: FunctionEmitter, operation: Operation, operands: list[Component
 
 def _more_than_once(values: Sequence[Value]) -> set[Value]:
     return {v for v, count in Counter(values).items() if count > 1}
-
-
-def _last_uses(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, int]:
-    last = {v: at for at, step in enumerate(steps) for v in read_by(step)}
-    last.update((v, len(steps)) for v in results)
-    return last
-
-
-def host_call(operation: Operation) -> HostCallback:
-    """Return the host callback that runs an operation's `eval`."""
-    op, compute, count = operation.op, meaning(operation, np), len(operation.results)
-
-    def run(*operands: Any) -> Sequence[Any]:
-        with np.errstate(all="ignore"):
-            made = compute(*operands)
-        return (single(made),) if count == 1 else made
-
-    types = tuple(v.type for v in operation.operands)
-    results = tuple(v.type for v in operation.results)
-    return HostCallback(run, types, results, operation.location, op.name, effect=op.effect)

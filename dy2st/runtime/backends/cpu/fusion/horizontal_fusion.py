@@ -170,3 +170,10 @@ def _is_light(operation: Operation) -> bool:
         return True
     types = [v.type for v in operation.results]
     return all(isinstance(t, ScalarType) or in_register(t) or is_small(t) for t in types)
+
+
+def last_uses(steps: Sequence[Step], results: Sequence[Value]) -> dict[Value, int]:
+    """Return which step of a block reads each value last; of its results, the end of the block."""
+    last = {v: at for at, step in enumerate(steps) for v in read_by(step)}
+    last.update((v, len(steps)) for v in results)
+    return last

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dy2st.ir.location import Location
+from dy2st.ir.program import Operation
 from dy2st.ir.types import ConstType, ListType, ScalarType, TensorType, TupleType, Type, UnsetType, VariantType
 from dy2st.ops.core.bundle import Bundle
 from dy2st.records import record
@@ -47,6 +48,8 @@ class HostCallback:
     """Its operand is the error of the run, which from now on is the one that is being handled."""
     handled: bool = False
     """It stands for the end of a handler."""
+    operation: Operation | None = None
+    """The operation whose `eval` it is."""
 
 
 class NoNativeForm(Exception):

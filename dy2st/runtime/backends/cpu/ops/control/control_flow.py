@@ -9,7 +9,8 @@ from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import BOOL, ScalarType, TensorType, Type
 from dy2st.ops.control.try_ import handed_over
 from dy2st.runtime.backends.cpu.allocator.refcounted_blocks import DEPTH, RAISED, STACK
-from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter, host_call
+from dy2st.runtime.backends.cpu.emitter.function_emitter import FunctionEmitter
+from dy2st.runtime.backends.cpu.emitter.host_calls import host_call
 from dy2st.runtime.backends.cpu.llvm_ir.value_layout import (
     Components,
     element_kind,

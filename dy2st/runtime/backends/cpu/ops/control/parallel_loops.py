@@ -46,7 +46,7 @@ def parallel_loop(
     w: FunctionEmitter, operation: Operation, operands: list[Components], write: Rule
 ) -> Sequence[Components] | None:
     """Write a loop that threads share, whose iterations `write` writes; None for one that is not that kind of loop."""
-    if w.alone or w.loops:
+    if w.alone or w.loops or w.unit.standalone:
         return None
     axes = independent_axes(operation)
     if axes is None:
