@@ -19,12 +19,12 @@ class PlatformTarget:
 
 _X86 = "x86_64-unknown-linux-gnu"
 _TARGETS = {
-    "x86-64": Target(_X86, "x86-64", "", 16),
-    "x86-64-v2": Target(_X86, "x86-64-v2", "", 16),
-    "x86-64-v3": Target(_X86, "x86-64-v3", "", 32),
-    "x86-64-v4": Target(_X86, "x86-64-v4", "", 64),
-    "aarch64": Target("aarch64-unknown-linux-gnu", "generic", "", 16),
-    "riscv64": Target("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 0),
+    "x86-64": Target(_X86, "x86-64", "", 16, code_model="small"),
+    "x86-64-v2": Target(_X86, "x86-64-v2", "", 16, code_model="small"),
+    "x86-64-v3": Target(_X86, "x86-64-v3", "", 32, code_model="small"),
+    "x86-64-v4": Target(_X86, "x86-64-v4", "", 64, code_model="small"),
+    "aarch64": Target("aarch64-unknown-linux-gnu", "generic", "", 16, code_model="small"),
+    "riscv64": Target("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 0, code_model="medium"),
 }
 NAMES = tuple(_TARGETS)
 _ZIG = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-musl", "riscv64": "riscv64-linux-musl"}

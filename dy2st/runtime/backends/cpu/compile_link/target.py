@@ -34,6 +34,8 @@ class Target:
     features: str
     vector_bytes: int
     strict: bool = False
+    code_model: str = ""
+    """Of code that is linked into a library, which may stand anywhere (standalone.py)."""
 
     def lanes(self, itemsize: int) -> int:
         """Return how many elements of `itemsize` bytes a vector register holds, at least 1."""
@@ -45,6 +47,8 @@ class Target:
         return self.triple.startswith("x86_64") and "linux" in self.triple
 
     def _model(self) -> dict[str, str]:
+        if self.code_model:
+            return {"codemodel": self.code_model, "reloc": "pic"}
         return {"codemodel": "small", "reloc": "pic"} if self.is_relative else {"codemodel": "jitdefault"}
 
     def words(self) -> tuple[str, ...]:
