@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.errors import Dy2stError
-from dy2st.files import atomic, program_file
+from dy2st.files import atomic
 from dy2st.ir.clone import clone_program
 from dy2st.ir.location import Location
 from dy2st.ir.program import Program

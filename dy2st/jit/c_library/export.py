@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.files import atomic
+from dy2st.files import atomic, program_file
 from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Program
 from dy2st.ir.types import Type
@@ -90,7 +90,7 @@ def export_library(
 
 
 def _usual_name(layer: Any) -> str:
-    if isinstance(layer, (str, os.PathLike)):
+    if program_file.is_path(layer):
         return Path(layer).name.removesuffix(".dy2st")
     return getattr(layer, "__name__", type(layer).__name__)
 

@@ -122,13 +122,6 @@ def library() -> _Library:
     return made
 
 
-@functools.cache
-def _know_all_families() -> None:
-    lib = library()
-    for part in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
-        getattr(lib, f"InitializeAll{part}")()
-
-
 def _load_beside(path: str) -> None:
     """Load the library while other threads run: ctypes itself keeps Python's lock for those 10 ms.
 
@@ -217,11 +210,9 @@ def _lent(lib: _Library, wanted: TargetMachine) -> Iterator[Any]:
 
 
 def _made(lib: _Library, wanted: TargetMachine) -> Any:
-    if wanted.triple.startswith("nvptx"):
-        _know_all_targets()
     target, message = lib.called(lib.GetTargetFromTriple, wanted.triple.encode())
-    if not target:  # no CPU of this machine's family
-        _know_all_families()
+    if not target:  # nothing of this machine's family
+        _know_all_targets()
         target, message = lib.called(lib.GetTargetFromTriple, wanted.triple.encode())
     if not target:
         raise RuntimeError(message)
