@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,19 @@ def test_the_examples_of_a_page_print_what_it_says(page: Path, backend: str, tmp
     done = subprocess.run([sys.executable, str(example)], env=library, capture_output=True, text=True, timeout=60)
     assert source
     assert (done.stderr, done.stdout.replace(str(tmp_path), "/home/you")) == ("", output)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
+def test_a_layer_becomes_a_c_program(tmp_path: Path) -> None:
+    (train,), (main,), (commands,), (printed,) = (blocks(ROOT / "README.md", kind) for kind in ("py", "c", "sh", "txt"))
+    (tmp_path / "train.py").write_text(train)
+    (tmp_path / "main.c").write_text(main)
+    ours = re.sub("^dy2st ", "python -m dy2st ", commands, flags=re.MULTILINE)
+    paths = {"PYTHONPATH": str(ROOT), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["sh", "-ec", ours], cwd=tmp_path, env={**os.environ, **paths}, capture_output=True, text=True, timeout=120
+    )
+    assert (done.stderr, done.stdout) == ("", printed)
 
 
 def test_the_readme_s_example_is_short() -> None:

@@ -72,7 +72,7 @@ enum {{
   {upper}_FAILED,    /* the model raised an error: the text has its line */
   {upper}_NO_MEMORY,
   {upper}_BUSY,      /* the instance is running */
-  {upper}_BAD_FILE,  /* a file is not that of these weights */
+  {upper}_BAD_FILE,  /* a file is not that of these weights, or cannot be read or written */
 }};
 
 typedef struct {name} {name};
@@ -93,6 +93,8 @@ typedef struct {{
 
 int {name}_create(const {name}_options *options, {name} **made);
 void {name}_free({name} *model);
+/* Write the weights as they are now, to a file that options.weights may name. */
+int {name}_save(const {name} *model, const char *path);
 /* Return the text of an instance's last error; without an instance, that of this thread's last {name}_create. */
 const char *{name}_error(const {name} *model);
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from dy2st import dtypes
 from dy2st.files import atomic, program_file
 from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Program
-from dy2st.ir.types import Type
+from dy2st.ir.types import TensorType, Type
 from dy2st.jit.c_library import c_source
 from dy2st.jit.c_library.c_source import Entry, Library
 from dy2st.jit.c_library.signature import NoFormInC, identifier, values_of
@@ -47,8 +48,9 @@ def export_library(
     """Write a Layer, a function, or a model that `jit.save` wrote (its path) as a C library into a folder.
 
     The folder then has a header, a static and a shared library, the weights, an example and a CMakeLists.txt. Nothing
-    of it needs Python. Inputs are those of `forward` under their names, with extents as free as in the Program; a Layer
-    is written in the mode in which it is: call `eval()` first for use.
+    of it needs Python. There is a function for `forward` and one for every other method under `to_static`, which take
+    the methods' inputs under their names, with extents as free as in the Program. What they write stays with the
+    instance, so a whole train step may be one. A Layer is written in the mode in which it is: call `eval()` first for use.
 
     Parameters
     ----------
@@ -85,7 +87,8 @@ def export_library(
     aimed = platform_target(target, strict=strict)
     title = identifier(name or _usual_name(layer)).lower()
     draft = _Draft(title, aimed, saved)
-    draft.add("forward", the_call(saved))
+    for method in saved.methods:
+        draft.add(identifier(method), the_call(saved, method))
     return draft.written(Path(path), weights)
 
 
@@ -143,10 +146,23 @@ class _Draft:
             at, count = count, count + len(template.types())
             if target.kind in _WRITTEN:
                 yield at, target.kind, _WRITTEN[target.kind]
-            elif target.name in call.state and target.name is not None:
-                if target.kind != "elements":
-                    raise NoFormInC(f"a call sets the {target.kind} '{target.name}', which is no write of elements")
+            elif target.kind in ("elements", "attribute") and target.name in self._read:
+                self._refuse_another_kind(target.name, template.types())
                 yield at, target.name, self._state(target.name)
+
+    @property
+    def _read(self) -> set[str]:
+        """The state that some function reads."""
+        return {name for method in self.saved.methods.values() for call in method.calls for name in call.state}
+
+    def _refuse_another_kind(self, name: str, types: Sequence[Type]) -> None:
+        """Raise NoFormInC where what is written has no place in the memory of what stood there."""
+        said = self.saved.state[name]
+        dtype = dtypes.of_array(said.array)
+        if any(other.same == name for other in self.saved.state.values()) or said.same is not None:
+            raise NoFormInC(f"'{name}', which a call writes, is one tensor under two names")
+        if len(types) != 1 or not isinstance(types[0], TensorType) or types[0].dtype is not dtype:
+            raise NoFormInC(f"'{name}' is a tensor of {dtype.name}, and a call puts {', '.join(map(str, types))} there")
 
     # ---- files -----------------------------------------------------------------------------------------------------
     def written(self, folder: Path, built_in: bool) -> Path:

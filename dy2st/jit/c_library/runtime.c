@@ -318,14 +318,19 @@ static void put_state(instance *m, int number) {
   }
 }
 
-static void write_state(instance *m, const entry *e, const word *row) {
+static int write_state(instance *m, const entry *e, const word *row) {
   for (const value *v = e->values + e->arguments, *end = v + e->results; v < end; row += v++->words) {
     if (v->state == NONE) continue;
     unsigned char *to = (unsigned char *)state_data(m, v->state);
-    if (v->form == MEMORY) memmove(to, row[1].pointer, STATE[v->state].bytes);
+    size_t bytes = (size_t)v->size;
+    for (int i = 0; v->form == MEMORY && i < v->rank; i++) bytes *= (size_t)row[2 + i].integer;
+    if (v->form == MEMORY && bytes != STATE[v->state].bytes)
+      return fail(m, CODE(FAILED), "'%s' became a tensor of another shape", v->name);
+    if (v->form == MEMORY) memmove(to, row[1].pointer, bytes);
     else
       for (int i = 0; i < v->words; i++) memcpy(to + (size_t)i * (size_t)v->size, &row[i], (size_t)v->size);
   }
+  return CODE(OK);
 }
 
 /* ---- results ---- */
@@ -403,7 +408,7 @@ static int run(instance *m, int number, const void *inputs, void *outputs) {
       clear(m, number);
       memset(s->copies, 0, sizeof(void *) * (size_t)e->arguments);
     } else if (!(code = hand_over(m, number, outputs))) {
-      write_state(m, e, s->results);
+      code = write_state(m, e, s->results);
       if (WRITES)
         for (int i = 0; i < ENTRIES; i++) put_state(m, i);
     }
@@ -493,6 +498,16 @@ PUBLIC int NAME(create)(const OPTIONS *options, instance **made) {
   if (code) NAME(free)(m);
   else *made = m;
   return code;
+}
+
+PUBLIC int NAME(save)(const instance *m, const char *path) {
+  FILE *file = fopen(path, "wb");
+  unsigned char length[8];
+  for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)(sizeof HEADER - 1) >> (8 * i));
+  bool good = file && fwrite(length, 1, 8, file) == 8 && fwrite(HEADER, 1, sizeof HEADER - 1, file) == sizeof HEADER - 1 &&
+              fwrite(m->weights, 1, WEIGHTS_BYTES, file) == WEIGHTS_BYTES;
+  if (file && fclose(file)) good = false;
+  return good ? CODE(OK) : CODE(BAD_FILE);
 }
 
 PUBLIC const char *NAME(error)(const instance *m) { return m ? m->text : text_of_none; }

@@ -20,10 +20,10 @@ def saved_model(layer: Any, input_spec: Sequence[Any] | None) -> SavedLayer:
     return saved_layer(loaded, input_spec, reserved)
 
 
-def the_call(saved: SavedLayer) -> SavedCall:
-    """Return the one kind of call of `forward` in the mode of the layer."""
+def the_call(saved: SavedLayer, method: str = "forward") -> SavedCall:
+    """Return the one kind of call of a method in the mode of the layer."""
     mode = "train" if saved.training else "eval"
-    calls = [call for call in saved.methods["forward"].calls if call.mode in (None, mode)]
+    calls = [call for call in saved.methods[method].calls if call.mode in (None, mode)]
     if len(calls) != 1:
-        raise ValueError(f"forward has {len(calls)} Programs in this mode, and a model has one: give an input_spec")
+        raise ValueError(f"{method} has {len(calls)} Programs in this mode, and a model has one: give an input_spec")
     return calls[0]

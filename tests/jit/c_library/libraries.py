@@ -49,12 +49,16 @@ class Instance:
         if code:
             raise Failed(code, (self._error(self.model) or b"").decode())
 
+    def save(self, path: Path) -> None:
+        self._checked(getattr(self.library, f"{self.name}_save")(self.model, str(path).encode()))
+
     def free(self) -> None:
         getattr(self.library, f"{self.name}_free")(self.model)
 
     def __call__(
-        self, inputs: Sequence[Any], results: Sequence[Any], *, shapes: Mapping[int, tuple[int, ...]] | None = None
-    ) -> list[Any]:
+        self, inputs: Sequence[Any], results: Sequence[Any], *, function: str = "forward",
+        shapes: Mapping[int, tuple[int, ...]] | None = None,
+    ) -> list[Any]:  # fmt: skip
         """Return the results, each of the dtype and rank of a stand-in: `("float32", 2)`, or `int`, `float`, `bool`.
 
         `shapes` says, by the number of an input, what is told of it in the place of its shape.
@@ -80,7 +84,7 @@ class Instance:
             else:
                 setattr(taken, field, x)
         given = _struct([(f"r{i}", _kind(r)) for i, r in enumerate(results)])()
-        run = getattr(self.library, f"{self.name}_forward")
+        run = getattr(self.library, f"{self.name}_{function}")
         self._checked(run(self.model, ctypes.byref(taken), ctypes.byref(given)))
         return [_value(r, given, f"r{i}") for i, r in enumerate(results)]
 

@@ -64,7 +64,7 @@ def test_nothing_of_python_is_called(folder: Path) -> None:
         shown = subprocess.run(["nm", "-D", folder / f"lib{name}.so"], capture_output=True, text=True, check=True)
         named = [line.split()[-2:] for line in shown.stdout.splitlines()]
         assert {symbol for kind, symbol in named if kind == "T"} == {
-            f"{name}_{what}" for what in ("create", "free", "error", "forward")
+            f"{name}_{what}" for what in ("create", "free", "error", "save", "forward")
         }
         assert not [symbol for kind, symbol in named if symbol.startswith(("Py", "_Py", "dy2st"))]
 
