@@ -50,7 +50,8 @@ def export_library(
     The folder then has a header, a static and a shared library, the weights, an example and a CMakeLists.txt. Nothing
     of it needs Python. There is a function for `forward` and one for every other method under `to_static`, which take
     the methods' inputs under their names, with extents as free as in the Program. What they write stays with the
-    instance, so a whole train step may be one. A Layer is written in the mode in which it is: call `eval()` first for use.
+    instance, so a whole train step may be one. A Layer is written in the mode in which it is: call `eval()` first for
+    use.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ def _value(result: Any, given: Any, field: str) -> Any:
     return np.frombuffer(ctypes.string_at(made.data, size) if size else b"", dtype).reshape(shape)
 
 
-def built(function: Any, spec: Sequence[InputSpec], folder: Path, **how: Any) -> Instance:
+def built(function: Any, spec: Sequence[InputSpec] | None, folder: Path, **how: Any) -> Instance:
     """Return an instance of the library of a function or Layer, made for this test."""
     options = {key: how.pop(key) for key in ("threads", "seed", "most_bytes") if key in how}
     paddle.jit.export_library(function, folder, spec, name="model", **{"strict": True, **how})

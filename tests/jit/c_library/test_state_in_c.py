@@ -1,4 +1,4 @@
-"""What functions of a library write stays with its instance: whole train steps, buffers; several functions, one state."""
+"""What functions of a library write stays with its instance: whole train steps, buffers that functions share."""
 
 from collections.abc import Callable
 from pathlib import Path
