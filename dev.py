@@ -65,7 +65,8 @@ def test(options: argparse.Namespace) -> int:
     """
     ensure_environment()
     selection = {"fast": ("--fast",), "soak": ("-m", ""), "": ()}[options.selection]
-    command = ("-m", "pytest", "-n", "2", *selection, *options.rest)
+    processes = ("--gpu",) if options.gpu else ("-n", "2")
+    command = ("-m", "pytest", *processes, *selection, *options.rest)
     if not options.twice:
         return _python(*command)
     with tempfile.TemporaryDirectory(prefix="dy2st-twice-") as cache:
@@ -247,13 +248,14 @@ def _parser() -> argparse.ArgumentParser:
     add(setup)
     add(demo)
     testing = add(test)
-    testing.usage = "dev.py test [-h] [--fast | --soak] [--twice] [pytest arguments]"
+    testing.usage = "dev.py test [-h] [--fast | --soak] [--gpu] [--twice] [pytest arguments]"
     testing.epilog = "Examples: dev.py test -k while_loop -x     dev.py test tests/ir --update-golden"
     selection = testing.add_mutually_exclusive_group()
     selection.add_argument(
         "--fast", dest="selection", action="store_const", const="fast", default="", help="a minute: few cases each"
     )
     selection.add_argument("--soak", dest="selection", action="store_const", const="soak", help="all, soak tests too")
+    testing.add_argument("--gpu", action="store_true", help="on a CUDA device, or say what is missing for that")
     testing.add_argument("--twice", action="store_true", help="a second time on what the first time has kept on disk")
     add(tests_of).add_argument("modules", nargs="*", metavar="MODULE", help="dy2st.jit.api or dy2st/jit/api.py")
     add(check)

@@ -48,12 +48,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden/ anew from what tests produce")
     parser.addoption("--fast", action="store_true", help="leave out slow tests, and most cases of tests with many")
     parser.addoption("--round-trips", type=int, metavar="N", help="print and parse every N-th Program: 8, or 32")
+    parser.addoption("--gpu", action="store_true", help="make tensors on a CUDA device")
     parser.addoption("--on-cuda", action="store_true", help="make tensors on an emulated CUDA device")
     parser.addoption("--new-objects", action="store_true", help="have LLVM make code that it has made in earlier runs")
     parser.addoption("--native-beside", type=int, metavar="N", help="run every N-th Program by both tiers: 100, or 500")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--gpu") and (reason := missing_for_gpu()):
+        raise pytest.UsageError(f"--gpu: {reason}")
     if config.getoption("--fast"):
         settings.register_profile("fast", max_examples=25)
         settings.load_profile("fast")
@@ -62,6 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    on_device = item.config.getoption("--on-cuda") or item.config.getoption("--gpu")
+    if on_device and (marker := item.get_closest_marker("on_host")):
+        pytest.skip(f"on the host only: {marker.args[0]}")
     if item.get_closest_marker("gpu") and (reason := missing_for_gpu()):
         pytest.skip(reason)
 
@@ -93,11 +99,13 @@ def fixed_seed() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def on_cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Under `--on-cuda`, let the test make its tensors on the emulated device, and Programs run there as kernels."""
-    if not request.config.getoption("--on-cuda"):
+    """Under `--on-cuda` and `--gpu`, let the test make its tensors on the device, and Programs run there as kernels."""
+    emulated = request.config.getoption("--on-cuda")
+    if not (emulated or request.config.getoption("--gpu")):
         yield
         return
-    monkeypatch.setenv("DY2ST_CUDA", "emulated")
+    if emulated:
+        monkeypatch.setenv("DY2ST_CUDA", "emulated")
     monkeypatch.setenv("DY2ST_BACKEND", "native")
     paddle.set_device("gpu")
     yield

@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.ir.context import replaced
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.containers import LayerDict, LayerList, Sequential
+from dy2st.runtime.eager.device import namespace
 from dy2st.runtime.eager.tensor import Tensor
 
 Row = tuple[str, str, str, int]
@@ -65,7 +64,7 @@ def _ones(sizes: Any, kinds: Any) -> list[Tensor]:
     found: list[Tensor] = []
     for shape, kind in zip(shapes, listed, strict=True):
         extents = [1 if e is None or e < 0 else int(e) for e in ([shape] if isinstance(shape, int) else shape)]
-        found.append(Tensor(np.ones(extents, as_dtype(kind or "float32").numpy)))
+        found.append(Tensor(namespace().ones(extents, as_dtype(kind or "float32").numpy)))
     return found
 
 

@@ -13,6 +13,7 @@ from dy2st.functions.shape.manipulation import reshape
 from dy2st.ir.context import replaced
 from dy2st.missing import missing_in
 from dy2st.nn.reparametrize import remove_weight_norm, spectral_norm, weight_norm
+from dy2st.runtime.eager.device import namespace
 from dy2st.runtime.eager.tensor import Tensor
 
 
@@ -31,7 +32,7 @@ def clip_grad_norm_(
     with replaced(grad=False):
         gradients = [p.grad for p in listed if p.grad is not None]
         if not gradients:
-            return Tensor(np.zeros((), np.float32))
+            return Tensor(namespace().zeros((), np.float32))
         if norm_type == float("inf"):
             norm = reduction.max(concat([math.abs(g).max().reshape([1]) for g in gradients]))
         else:

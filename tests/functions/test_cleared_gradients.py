@@ -31,6 +31,7 @@ def elements(held: Any) -> list[float]:
     return np.array(held).tolist()
 
 
+@pytest.mark.on_host("it asks NumPy for addresses")
 def test_memory_stays() -> None:
     x = trained()
     gradient, array = weakref.ref(x.grad), x.grad.payload.ctypes.data
@@ -59,6 +60,7 @@ def test_who_holds_a_gradient_does_not_see_it_change(what: str) -> None:
     assert set(elements(held)) == {0.0}
 
 
+@pytest.mark.on_host("it sets an array of NumPy")
 def test_a_gradient_that_the_user_has_set_keeps_its_memory_to_itself() -> None:
     x, given = trained(), np.ones(6, np.float32)
     x.grad = paddle.to_tensor([0.0, 0.0, 0.0])

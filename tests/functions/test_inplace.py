@@ -284,6 +284,7 @@ def test_plus_equals_binds_a_new_tensor() -> None:
     assert (x.item(), y.item()) == (1.0, 2.0)
 
 
+@pytest.mark.on_host("memory of a device is never read-only")
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [

@@ -177,6 +177,7 @@ class Speller(paddle.nn.Layer):
 START = paddle.to_tensor(np.linspace(-1, 1, 10).astype("float32").reshape(2, 5))
 
 
+@pytest.mark.on_host("its states were made before")
 @pytest.mark.proves("nn.BeamSearchDecoder nn.dynamic_decode")
 @pytest.mark.parametrize("mode", ["eager", "static"])
 def test_the_best_beams(mode):

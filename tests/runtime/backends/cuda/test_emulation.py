@@ -11,6 +11,7 @@ import dy2st.nn.functional as F
 from dy2st.errors import AutodiffError
 from dy2st.runtime.backends.cuda.emulation import namespace as xp
 from dy2st.runtime.backends.cuda.emulation.memory import LIVE, STATISTICS
+from tests.conftest import missing_for_gpu
 
 
 @pytest.fixture
@@ -174,3 +175,16 @@ def test_the_tape_stays_on_the_device_however_often_it_is_walked(gpu):
         ((w * w).reshape([2, 1]) + 1.0).sum().backward()
         assert w.grad.place.is_gpu_place()
         assert w.grad.tolist() == [2.0, 4.0]
+
+
+def test_a_summary_and_a_norm_of_nothing_are_made_on_the_device(gpu, capsys):
+    assert paddle.summary(paddle.nn.Linear(3, 2), (1, 3))["total_params"] == 8
+    assert paddle.nn.utils.clip_grad_norm_([paddle.ones([2])], 1.0).place.is_gpu_place()
+
+
+@pytest.mark.skipif(not missing_for_gpu(), reason="nothing is missing here")
+def test_tests_on_a_card_say_what_is_missing():
+    command = [sys.executable, "-m", "pytest", "--gpu", "tests/test_paths.py"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == pytest.ExitCode.USAGE_ERROR
+    assert f"--gpu: {missing_for_gpu()}" in run.stderr
