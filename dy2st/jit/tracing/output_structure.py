@@ -22,6 +22,7 @@ from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
 from dy2st.jit.tracing.external_reads import ExternalReads
 from dy2st.jit.tracing.output_sharing import OutputSharing
 from dy2st.naming import is_plain_module
+from dy2st.runtime.eager.device import namespace_among
 from dy2st.runtime.eager.shape_list import Extents
 from dy2st.runtime.eager.tape.node import call, freed
 from dy2st.runtime.eager.tensor import Tensor
@@ -246,7 +247,8 @@ def _restore_list(made: Tensor, t: ListOf, shared: SharedObjects) -> list[Any]:
         return [_restore_packed(_tensor(x), kind.element, t.element, shared) for x in items]
     if made.tape_node.freed:
         return [_restore_packed(freed(_tensor(x)), kind.element, t.element, shared) for x in items]
-    return [_restore_packed(call(Tensor, _getter(kind), [made, i], np)[0], kind.element, t.element, shared)
+    xp = namespace_among([items])
+    return [_restore_packed(call(Tensor, _getter(kind), [made, i], xp)[0], kind.element, t.element, shared)
             for i in range(len(items))]  # fmt: skip
 
 
@@ -258,7 +260,11 @@ def _restore_variant(made: Tensor, t: OneOf, shared: SharedObjects) -> Any:
     tag, payload = made.payload
     if payload is None:
         return restore(iter(()), t.alternatives[tag], shared)
-    inner = _tensor(payload) if made.tape_node is None else call(Tensor, _unwrapper(kind, tag), [made], np)[0]
+    inner = (
+        _tensor(payload)
+        if made.tape_node is None
+        else call(Tensor, _unwrapper(kind, tag), [made], namespace_among([payload]))[0]
+    )
     return _restore_packed(inner, kind.alternatives[tag], t.alternatives[tag], shared)
 
 
@@ -268,7 +274,7 @@ def _restore_packed(made: Any, kind: Type, t: AbstractValue, shared: SharedObjec
         return restore(iter([made]), t, shared)
     if made.tape_node is None:
         return restore(iter([_tensor(x) for x in made.payload.items]), t, shared)
-    return restore(iter(call(Tensor, _splitter(kind), [made], np)), t, shared)
+    return restore(iter(call(Tensor, _splitter(kind), [made], namespace_among([made.payload]))), t, shared)
 
 
 def _tensor(value: Any) -> Any:

@@ -23,7 +23,7 @@ from dy2st.ops.control.optional import add_values
 from dy2st.runtime.autograd_engine.compiled_tape import advance
 from dy2st.runtime.autograd_engine.tape_segment import MOST
 from dy2st.runtime.backends.cpu.python_abi.kept_values import opened
-from dy2st.runtime.eager.device import namespace_of
+from dy2st.runtime.eager.device import namespace_among, namespace_of
 from dy2st.runtime.eager.native_ops import are_large
 from dy2st.runtime.eager.saved_tensor_hooks import is_packed, restored
 from dy2st.runtime.eager.tape.node import Edge, Node, ProgramCall, call
@@ -278,7 +278,7 @@ class Walk:
         pair = _raw(ct)
         if pair[0] == 0:
             return None
-        return call(Tensor, _unwrap(kind), [ct], np)[0] if self.graph else pair[1]
+        return call(Tensor, _unwrap(kind), [ct], namespace_among([pair[1]]))[0] if self.graph else pair[1]
 
     def operand(self, node: Node, i: int, array: Any) -> Any:
         """Return operand i as the VJP takes it: a bare array, or a Tensor with its history."""

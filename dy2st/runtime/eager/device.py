@@ -12,6 +12,7 @@ import numpy as np
 from dy2st import config
 from dy2st.errors import MissingExtraError
 from dy2st.ir.context import current
+from dy2st.ops.core.bundle import Bundle
 
 
 class Place:
@@ -135,8 +136,19 @@ def namespace_of(array: Any) -> Any:
 
 
 def namespace_among(payloads: Iterable[Any]) -> Any:
-    """Return the module that runs a Program on these: CuPy where an array is on a device, else NumPy."""
-    return next(map(namespace_of, filter(is_on_device, payloads)), np)
+    """Return the module that runs a Program on these: CuPy where an array is on a device, else NumPy.
+
+    The first array in a list or a variant tells for all of it.
+    """
+    return next((namespace_of(x) for x in map(_first, payloads) if is_on_device(x)), np)
+
+
+def _first(payload: Any) -> Any:
+    """Return a payload, or the first array in it."""
+    items = payload.items if isinstance(payload, Bundle) else payload
+    if not isinstance(items, (list, tuple)):
+        return items
+    return next((x for x in map(_first, items) if hasattr(x, "dtype")), None)
 
 
 def is_on_device(payload: Any) -> bool:

@@ -2,7 +2,7 @@
 
 NumPy constants enter a run as read-only views. A result that is read-only is therefore a constant, a view of one, or a
 broadcast whose elements share memory; it is copied. Arrays on a device have no such flag: there a result whose memory
-is a constant's is copied. Anything else leaves as it is.
+is a constant's, or whose elements share memory, is copied. Anything else leaves as it is.
 """
 
 from __future__ import annotations
@@ -44,9 +44,14 @@ def released(value: Any, kept: Kept | None = None) -> Any:
         return tuple(released(item, kept) for item in value)
     if isinstance(value, Bundle):
         return Bundle([released(item, kept) for item in value.items])
-    if kept and hasattr(value, "data") and id(value.data.mem) in kept:
+    if hasattr(value, "data") and ((kept and id(value.data.mem) in kept) or _repeats(value)):
         return value.copy()
     return value
+
+
+def _repeats(array: Any) -> bool:
+    """Return whether several elements of an array on a device are one in memory."""
+    return any(step == 0 and extent > 1 for step, extent in zip(array.strides, array.shape, strict=True))
 
 
 def _each(items: list[Any], kept: Kept | None) -> list[Any]:

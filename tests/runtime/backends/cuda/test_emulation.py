@@ -1,5 +1,6 @@
 """The stand-in for a device refuses what a device refuses, and `set_device` takes it."""
 
+import copy
 import subprocess
 import sys
 
@@ -175,6 +176,37 @@ def test_the_tape_stays_on_the_device_however_often_it_is_walked(gpu):
         ((w * w).reshape([2, 1]) + 1.0).sum().backward()
         assert w.grad.place.is_gpu_place()
         assert w.grad.tolist() == [2.0, 4.0]
+
+
+def test_lists_and_what_may_be_missing_leave_a_program_on_the_device(gpu):
+    @paddle.jit.to_static(full_graph=True)
+    def f(x):
+        found, last = [], None
+        while x.sum() < 20:
+            x = x * 2
+            found.append(x)
+            if x.max() > 8:
+                last = x * 3
+        return found, last
+
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    found, last = f(x)
+    (found[0].sum() + found[1].sum() + last.sum()).backward()
+    assert [t.place.is_gpu_place() for t in (*found, last, x.grad)] == [True] * (len(found) + 2)
+    assert x.grad.tolist() == [30.0, 30.0]
+
+
+def test_repeated_elements_leave_a_program_as_a_copy(gpu):
+    made = paddle.jit.to_static(lambda x: paddle.broadcast_to(x, [3, 2]))(paddle.zeros([2]))
+    made[0, 0] = 1.0
+    assert made.tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_deep_copy_has_memory_of_its_own(gpu):
+    net = paddle.nn.Linear(2, 2)
+    other = copy.deepcopy(net)
+    assert other.weight.payload.data.ptr != net.weight.payload.data.ptr
+    assert other.weight.tolist() == net.weight.tolist()
 
 
 def test_a_summary_and_a_norm_of_nothing_are_made_on_the_device(gpu, capsys):

@@ -69,6 +69,12 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):  # noqa: N801  CuPy's name
     def __len__(self) -> int:
         return len(self._host)
 
+    def __deepcopy__(self, _: Any) -> ndarray:
+        return moved(self._host)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return moved, (self._host,)
+
     def __repr__(self) -> str:
         return f"<array on the emulated device: {self.dtype}{list(self.shape)}>"
 
@@ -169,7 +175,10 @@ def wrapped(made: Any) -> Any:
         return moved(made)
     if isinstance(made, np.ndarray):
         memory = LIVE.find(address_of(made)) if made.size else None
-        return moved(made) if memory is None else ndarray(made, memory)
+        if memory is None:
+            return moved(made)
+        made.flags.writeable = True  # no memory of a device is read-only, that of repeated elements neither
+        return ndarray(made, memory)
     if isinstance(made, tuple):
         return tuple(map(wrapped, made))
     return [*map(wrapped, made)] if isinstance(made, list) else made
