@@ -35,6 +35,10 @@ from dy2st.project import to_text as to_report
 from dy2st.runtime.backends.cpu import STAGES
 from dy2st.runtime.eager.tape.grad_mode import no_grad
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.scaling import Link
+from dy2st.scaling import report as scaling_report
+from dy2st.serving import Limits, serve
+from dy2st.serving.entries import named_outputs
 from dy2st.viz import draw
 
 
@@ -92,6 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--weights-apart", action="store_true", help="the library reads its weights from their file")
     build.add_argument("--train", action="store_true", help="write it as in training")
     build.set_defaults(command=_build)
+    _serve_options(commands.add_parser("serve", help="answer requests over HTTP: the Open Inference Protocol"))
+    _scale_options(commands.add_parser("scale", help="say what training a saved model costs on many ranks"))
     viz = commands.add_parser("viz", help="draw a saved model as an HTML page or as SVG")
     viz.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
     viz.add_argument("-o", "--output", metavar="FILE.html", type=Path, help="default: beside the model")
@@ -115,6 +121,38 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--html", metavar="FILE.html", type=Path, help="write one page, too")
     check.set_defaults(command=_check_project)
     return parser
+
+
+def _serve_options(parser: argparse.ArgumentParser) -> None:
+    some = Limits()
+    parser.add_argument("models", metavar="[NAME=]MODEL", nargs="+",
+                        help="files that jit.save wrote; without a name that of the file")  # fmt: skip
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: this machine alone)")
+    parser.add_argument("--port", type=int, default=8000, help="0 takes a free one, which is printed (default: 8000)")
+    parser.add_argument("--max-batch", type=int, default=some.max_rows, metavar="ROWS",
+                        help=f"rows of one batch; 1 turns batching off (default: {some.max_rows})")  # fmt: skip
+    parser.add_argument("--max-delay", type=float, default=some.max_delay * 1e3, metavar="MS",
+                        help="milliseconds that a request waits for others (default: %(default)g)")  # fmt: skip
+    parser.add_argument("--max-queue", type=int, default=some.max_queue, metavar="N",
+                        help="requests that wait for a model; more get 503 (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--max-size", type=float, default=some.max_bytes / 2**20, metavar="MB",
+                        help="of a request (default: %(default)g)")  # fmt: skip
+    parser.add_argument("--max-seconds", type=float, default=some.max_seconds, metavar="S",
+                        help="that a request takes (default: %(default)g)")  # fmt: skip
+    parser.set_defaults(command=_serve)
+
+
+def _scale_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", metavar="MODEL", help="a file that jit.save wrote; its step is measured on this machine"
+    )
+    parser.add_argument("--batch", type=int, default=32, help="of one rank: the first extent (default: %(default)s)")
+    parser.add_argument("--extent", metavar="NAME=N", action="append", default=[], type=_named, help="another extent")
+    parser.add_argument("--latency", type=float, default=20.0, metavar="US", help="of a message (default: %(default)g)")
+    parser.add_argument("--bandwidth", type=float, default=1.25, metavar="GB/S",
+                        help="between two ranks (default: %(default)g, which is 10 Gbit/s)")  # fmt: skip
+    parser.add_argument("--micro-batches", type=int, default=8, help="of a pipeline (default: %(default)s)")
+    parser.set_defaults(command=_scale)
 
 
 # ---- the commands ------------------------------------------------------------------------------------------------
@@ -162,7 +200,7 @@ def _run(options: argparse.Namespace) -> None:
     if len(given) != len(options.input):
         raise ValueError("an input was given twice")
     with no_grad():
-        outputs = dict(_named_outputs(method(**given), "output"))
+        outputs = dict(named_outputs(method(**given), "output"))
     if options.output is None:
         for name, array in outputs.items():
             print(f"{name}: {array.dtype}{list(array.shape)}")
@@ -188,6 +226,27 @@ def _build(options: argparse.Namespace) -> None:
     folder = options.output or file.with_suffix("")
     print(export_library(layer, folder, name=options.name or file.stem, target=options.target, strict=options.strict,
                          weights=not options.weights_apart))  # fmt: skip
+
+
+def _serve(options: argparse.Namespace) -> None:
+    models: dict[str, str] = {}
+    for text in options.models:
+        name, equals, path = text.partition("=")
+        name, path = (name, path) if equals else (program_file.file_name(text).stem, text)
+        if name in models:
+            raise ValueError(f"two models are named {name!r}: write NAME=MODEL")
+        models[name] = path
+    limits = Limits(
+        max_rows=options.max_batch, max_delay=options.max_delay / 1e3, max_queue=options.max_queue,
+        max_bytes=int(options.max_size * 2**20), max_seconds=options.max_seconds,
+    )  # fmt: skip
+    serve(models, options.host, options.port, limits)
+
+
+def _scale(options: argparse.Namespace) -> None:
+    extents = {name: int(value) for name, value in options.extent}
+    link = Link(options.latency / 1e6, options.bandwidth * 1e9)
+    print(scaling_report(load(options.model), options.batch, extents, link, options.micro_batches), end="")
 
 
 def _viz(options: argparse.Namespace) -> None:
@@ -296,18 +355,6 @@ def _argument(name: str, text: str) -> Any:
         return Tensor(np.load(text, allow_pickle=False))
     except ValueError as error:
         raise ValueError(f"input {name!r}: {text} is no array that can be read ({error})") from error
-
-
-def _named_outputs(x: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the arrays of an output with names that say where they stand in it."""
-    if isinstance(x, (list, tuple)):
-        for i, item in enumerate(x):
-            yield from _named_outputs(item, f"{name}_{i}")
-    elif isinstance(x, dict):
-        for key, item in x.items():
-            yield from _named_outputs(item, f"{name}_{key}")
-    else:
-        yield name, x.numpy() if isinstance(x, Tensor) else np.asarray(x)
 
 
 def _module(path: Path) -> Any:

@@ -33,6 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "static geometric sparse audio text profiler incubate amp array_api io metric autograd device utils",
         "jit distributed vision hapi callbacks",
         "fluid export onnx viz project framework version inference operators",
+        "fleets scaling serving",
         "<face> cli __main__",  # <face> is dy2st/__init__.py
     )
 )
@@ -71,7 +72,7 @@ MEETS_TOWER = frozenset({"jit"})
 ON_FIRST_USE = frozenset(
     (
         "gast astor llvmlite ml_dtypes safetensors scipy cupy cupyx cuda onnx onnxruntime rich tqdm mpi4py ray torch "
-        "jax paddle"
+        "jax paddle starlette uvicorn httpx"
     ).split()
 )
 # Imports inside functions other than those: importer -> {what it imports: why it may}.

@@ -47,6 +47,11 @@ class LoadedMethod:
         """Return the kinds of calls that were saved, each with its Program."""
         return [(run.call, run.compiled.program) for run in self._runs]
 
+    def run(self, number: int, leaves: Sequence[Any]) -> Any:
+        """Run one of `programs()` on its inputs, flat and in order; TypeError or ValueError where they do not fit."""
+        run = self._runs[number]
+        return run(self._layer, run.checked(leaves, [v.name or "" for v in run.compiled.program.block.arguments]))
+
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         values = bind(self.signature, args, keywords)
         run, leaves = self._choose(values)
@@ -100,6 +105,10 @@ class _Run:
             collect(tree, values[name], name, found, names)
         for name in values.keys() - self.call.arguments.keys():
             raise ValueError(f"argument '{name}' was not given when the layer was saved and cannot be given now")
+        return self.checked(found, names)
+
+    def checked(self, found: Sequence[Any], names: Sequence[str]) -> list[Any]:
+        """Return the inputs as the Program takes them; ValueError or TypeError names the one that does not fit."""
         arguments = self.compiled.program.block.arguments
         return [_checked(x, v.type, name) for x, v, name in zip(found, arguments, names, strict=False)]
 

@@ -6,7 +6,7 @@ mixes all axes of what it takes and makes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from dy2st.ir.opdef import entering
@@ -15,9 +15,10 @@ from dy2st.ir.types import ListType, ScalarType, TensorType
 from dy2st.shapes import Extent
 
 Node = tuple[Value, int]
+Rule = Callable[["AxisClasses", Operation], None]
 _WHOLE = ("slice", None, None, None)
 
-_TIES: dict[str, Callable[[AxisClasses, Operation], None]] = {}
+_TIES: dict[str, Rule] = {}
 _ties = entering(_TIES)
 
 
@@ -30,9 +31,10 @@ def axes_of(value: Value) -> Sequence[Extent | None]:
 
 
 class AxisClasses:
-    """Classes of nodes, as they are tied to each other, and which of them are mixed."""
+    """Classes of nodes, as they are tied to each other, and which of them are mixed; `more` has rules for ops."""
 
-    def __init__(self) -> None:
+    def __init__(self, more: Mapping[str, Rule] | None = None) -> None:
+        self.rules = _TIES if more is None else {**_TIES, **more}
         self._above: dict[Node, Node] = {}
         self._mixed: set[Node] = set()
 
@@ -92,18 +94,20 @@ def tie_loop(ties: AxisClasses, loop: Operation, beside: Collection[Operation] =
     for argument, result, made in zip(arguments[:carried], following, loop.results, strict=True):
         ties.tie_all(argument, result)
         ties.tie_all(result, made)
-    _tie_block(ties, body, beside)
+    tie_block(ties, body, beside)
 
 
-def _tie_block(ties: AxisClasses, block: Block, beside: Collection[Operation] = ()) -> None:
+def tie_block(ties: AxisClasses, block: Block, beside: Collection[Operation] = ()) -> None:
+    """Tie what the operations of a block do with axes."""
     for operation in block.operations:
         if operation in beside:
             continue
-        tie = _TIES.get(operation.op.name, _elementwise if operation.op.elementwise else _mixed)
+        tie = ties.rules.get(operation.op.name, _elementwise if operation.op.elementwise else mix_all)
         tie(ties, operation)
 
 
-def _mixed(ties: AxisClasses, operation: Operation) -> None:
+def mix_all(ties: AxisClasses, operation: Operation) -> None:
+    """Mix all axes of what an operation takes and makes, and of what is inside of it."""
     values = [*operation.operands, *operation.results]
     for block in operation.blocks:
         values += [v for inner in block.walk() for v in (*inner.operands, *inner.results)] + block.arguments
@@ -127,7 +131,7 @@ def _cond(ties: AxisClasses, operation: Operation) -> None:
             ties.tie_all(operand, argument)
         for result, made in zip(block.results, operation.results, strict=True):
             ties.tie_all(result, made)
-        _tie_block(ties, block)
+        tie_block(ties, block)
 
 
 @_ties("dim")
@@ -142,7 +146,7 @@ def _broadcast_extent(ties: AxisClasses, operation: Operation) -> None:
         ties.tie((a, 0), (made, 0))
         ties.tie((b, 0), (made, 0))
     else:
-        _mixed(ties, operation)
+        mix_all(ties, operation)
 
 
 def _numbers_of_extents(ties: AxisClasses, operation: Operation, dims: Sequence[Value]) -> None:
@@ -157,10 +161,10 @@ def _numbers_of_extents(ties: AxisClasses, operation: Operation, dims: Sequence[
 def _broadcast(ties: AxisClasses, operation: Operation) -> None:
     (x, *dims), (made,) = operation.operands, operation.results
     _numbers_of_extents(ties, operation, dims)
-    _trailing(ties, x, made, repeats=True)
+    tie_trailing(ties, x, made, repeats=True)
 
 
-def _trailing(ties: AxisClasses, few: Value, many: Value, *, repeats: bool) -> None:
+def tie_trailing(ties: AxisClasses, few: Value, many: Value, *, repeats: bool) -> None:
     """Tie the last axes of two values where they are as long; one that is summed up, or may be, is mixed."""
     lead = len(axes_of(many)) - len(axes_of(few))
     for i, (a, b) in enumerate(zip(axes_of(few), axes_of(many)[lead:], strict=True)):
@@ -178,7 +182,7 @@ def _sum_to(ties: AxisClasses, operation: Operation) -> None:
     _numbers_of_extents(ties, operation, dims)
     for axis in range(len(axes_of(x)) - len(axes_of(made))):
         ties.mix(x, axis)
-    _trailing(ties, made, x, repeats=False)
+    tie_trailing(ties, made, x, repeats=False)
 
 
 @_ties("full")
@@ -203,7 +207,7 @@ def _matmul(ties: AxisClasses, operation: Operation) -> None:
     (x, y), (made,) = operation.operands, operation.results
     rank = len(axes_of(made))
     if not len(axes_of(x)) == len(axes_of(y)) == rank >= 2:
-        _mixed(ties, operation)
+        mix_all(ties, operation)
         return
     for axis in range(rank - 2):
         ties.tie((x, axis), (made, axis))
@@ -247,7 +251,7 @@ def _index(ties: AxisClasses, operation: Operation) -> None:
     (x, *numbers), (made,) = operation.operands, operation.results
     found = _indexed(ties, x, operation.attributes["spec"], numbers)
     if found is None or len(found) != len(axes_of(made)):
-        _mixed(ties, operation)
+        mix_all(ties, operation)
         return
     for place, axis in enumerate(found):
         if axis is None:
@@ -262,7 +266,7 @@ def _index_set(ties: AxisClasses, operation: Operation) -> None:
     ties.tie_all(x, made)
     found = _indexed(ties, x, operation.attributes["spec"], numbers)
     if found is None or len(found) < len(axes_of(value)):
-        _mixed(ties, operation)
+        mix_all(ties, operation)
         return
     lead = len(found) - len(axes_of(value))
     for place, (extent, axis) in enumerate(zip(axes_of(value), found[lead:], strict=True)):
@@ -358,7 +362,7 @@ def _of_lists(ties: AxisClasses, operation: Operation) -> None:
         elif isinstance(value.type, (ListType, TensorType)):
             ties.tie_all(lists[0], value)
         else:
-            _mixed(ties, operation)
+            mix_all(ties, operation)
 
 
 _ties("while_loop", "counted_while")(tie_loop)
