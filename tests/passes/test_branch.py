@@ -50,6 +50,8 @@ def test_a_product_that_may_not_be_chosen_goes_into_a_branch() -> None:
         pytest.param("%a: float32[2, 2] = exp(%x)\n%z: float32[2, 2] = where(%q, %a, %y)\nreturn %z", id="cheap"),
         pytest.param(f"%a: float32[2, 2] = matmul(%x, %w) {PLAIN}\n%t: float32[2, 2] = neg(%a)\n"
                      "%z: float32[2, 2] = where(%q, %a, %t)\nreturn %z", id="both choices need it"),
+        pytest.param(f"%a: float32[2, 2] = matmul(%x, %w) {PLAIN}\n%z: float32[2, 2] = where(%q, %a, %a)\nreturn %z",
+                     id="both choices are it"),
         pytest.param(f"%g: bool[2, 2] = lt(%x, %y)\n%a: float32[2, 2] = matmul(%x, %w) {PLAIN}\n"
                      "%z: float32[2, 2] = where(%g, %a, %y)\nreturn %z", id="a condition for each element"),
     ],
