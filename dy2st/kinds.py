@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -32,12 +33,19 @@ DICT: type[dict[Any, Any]] = dict
 TUPLE: type[tuple[Any, ...]] = tuple
 _SET: type[set[Any]] = set
 _DEQUE: type[deque[Any]] = deque
+_CLASS: type[type[Any]] = type
+_SLICE: type[slice[Any, Any, Any]] = slice
+_PARTIAL: type[partial[Any]] = partial
 
 is_list = _is(LIST)
 is_tuple = _is(TUPLE)
 is_dict = _is(DICT)
 is_deque = _is(_DEQUE)
 is_mutable_set = _is(_SET)
+is_int = _is(int)
+is_class = _is(_CLASS)
+is_partial = _is(_PARTIAL)
+is_slice = _is(_SLICE)
 
 
 def is_sequence(x: object) -> TypeIs[list[Any] | tuple[Any, ...]]:

@@ -7,7 +7,7 @@ import linecache
 import sys
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import TypeVar
 
@@ -57,9 +57,12 @@ class Location:
         return f"{self.file}:{self.line}"
 
 
+frame_at: Callable[[int], FrameType] = sys._getframe  # pyright: ignore[reportPrivateUsage] (CPython's)
+
+
 def user_frame() -> FrameType | None:
     """Return the innermost frame that runs the user's code."""
-    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] (CPython's, as elsewhere)
+    frame: FrameType | None = frame_at(1)
     while frame is not None and is_plain_module(frame.f_globals.get("__name__")):  # `is_user_frame`, without its call
         frame = frame.f_back
     return frame

@@ -144,7 +144,9 @@ class Program:
 
         return to_text(self)
 
-    def _repr_svg_(self) -> str | None:
+    def svg(self) -> str | None:
         """Return the picture that notebooks show."""
         draw = type(self).picture
         return None if draw is None else draw(self)
+
+    _repr_svg_ = svg

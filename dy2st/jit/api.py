@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.ir.context import current
 from dy2st.jit.static_function import StaticFunction
+from dy2st.kinds import is_class, is_int, type_of
 from dy2st.nn.layer import Layer
 from dy2st.runtime.tracer.recording.loop_checkpointing import Policy, valid_policy
+
+_DESCRIPTORS: tuple[type, ...] = (staticmethod, classmethod)
 
 
 def to_static(
@@ -46,13 +50,13 @@ def to_static(
     if checkpoint is not None:
         valid_policy(checkpoint)
     strict = strict or bool(getattr(build_strategy, "strict", False))
-    if max_programs is not None and (not isinstance(max_programs, int) or max_programs < 1):
+    if max_programs is not None and (not is_int(max_programs) or max_programs < 1):
         raise ValueError(f"max_programs is an int of at least 1, not {max_programs!r}")
     options: dict[str, Any] = {
         "full_graph": full_graph, "checkpoint": checkpoint, "strict": strict, "max_programs": max_programs
     }  # fmt: skip
     if function is None:
-        return lambda f: to_static(f, input_spec, **options)
+        return functools.partial(to_static, input_spec=input_spec, **options)
     if isinstance(function, StaticFunction):
         return function
     if isinstance(function, Layer):
@@ -62,13 +66,13 @@ def to_static(
             instance = function if isinstance(forward, types.MethodType) else None
             function.forward = StaticFunction(plain, input_spec, instance=instance, **options)  # type: ignore[method-assign]
         return function
-    if isinstance(function, type) and issubclass(function, Layer):
+    if is_class(function) and issubclass(function, Layer):
         function.forward = StaticFunction(function.forward, input_spec, **options)  # type: ignore[method-assign]
         return function
     if isinstance(function, types.MethodType):
         return StaticFunction(function.__func__, input_spec, instance=function.__self__, **options)
-    if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(to_static(function.__func__, input_spec, **options))
+    if isinstance(function, _DESCRIPTORS):
+        return type_of(function)(to_static(function.__func__, input_spec, **options))
     if not callable(function):
         raise TypeError(f"to_static takes a function, a method or a Layer, not {type(function).__name__}")
     return StaticFunction(function, input_spec, **options)
@@ -86,7 +90,7 @@ def not_to_static(func: Callable[..., Any] | None = None) -> Any:
 
 def enable_to_static(enable_to_static_bool: bool) -> None:
     """Switch all `to_static` functions of the process to Programs (True) or to eager mode (False)."""
-    if not isinstance(enable_to_static_bool, bool):
+    if type(enable_to_static_bool) is not bool:
         raise TypeError(f"enable_to_static takes True or False, not {enable_to_static_bool!r}")
     current().process.to_static_enabled = enable_to_static_bool
 

@@ -9,6 +9,7 @@ from typing import Any
 from dy2st import dtypes
 from dy2st.functions.core.operands import op
 from dy2st.ir.types import TensorType
+from dy2st.kinds import is_sequence
 from dy2st.ops.control.host_call import Host
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
@@ -50,7 +51,7 @@ def host_step(func: Callable[..., Any] | None = None, *, like: Any) -> Any:
         return functools.partial(host_step, like=like)
     if not callable(func):
         raise TypeError(f"host_step takes a function, not {type(func).__name__}")
-    listed = list(like) if isinstance(like, (list, tuple)) else [like]
+    listed: list[Any] = list(like) if is_sequence(like) else [like]
     types = tuple(TensorType(dtypes.dtype(spec.dtype), tuple(map(_extent, spec.shape))) for spec in listed)
     host = Host(func)
 
@@ -59,8 +60,8 @@ def host_step(func: Callable[..., Any] | None = None, *, like: Any) -> Any:
         if not all(isinstance(t, Tensor) for t in tensors):
             raise TypeError(f"{host!r}, a host step, takes tensors alone")
         made = apply(_HOST_CALL, *tensors, host=host, types=types)
-        results = [t.detach() for t in (made if isinstance(made, (list, tuple)) else (made,))]
-        return results if isinstance(like, (list, tuple)) else results[0]
+        results = [t.detach() for t in (made if is_sequence(made) else (made,))]
+        return results if is_sequence(like) else results[0]
 
     step.__dy2st_not_to_static__ = True  # type: ignore[attr-defined] (it is called as it is, also in a trace)
     return step

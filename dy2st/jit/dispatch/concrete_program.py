@@ -56,7 +56,8 @@ class ConcreteProgram:
         self.fixed = made.fixed or set()
         """The extents of arguments, by leaf and axis, that are fixed because Python needs them."""
         self._extents = [(i, axis, e) for i, v in enumerate(traced.program.block.arguments[: len(made.leaves)])
-                         for axis, e in enumerate(getattr(v.type, "shape", ())) if isinstance(e, int)]  # fmt: skip
+                         if isinstance(v.type, TensorType)
+                         for axis, e in enumerate(v.type.shape) if isinstance(e, int)]  # fmt: skip
         self.values = fixed_values(made)
         """The Python values among the arguments, by place."""
         self.numbers = _fixed_numbers(made)
@@ -90,7 +91,7 @@ class ConcreteProgram:
 
     def _repr_svg_(self) -> str | None:
         """Return the picture that notebooks show."""
-        return self.main_program._repr_svg_()
+        return self.main_program.svg()
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -189,11 +190,12 @@ class ConcreteProgram:
     def run_on(self, inputs: list[Any], leaves: Sequence[Any], containers: Sequence[Any], xp: Any) -> Any:
         """Run on everything that the Program takes: the leaves of a call, and the state."""
         traced = self.traced
-        thrown, results, shared = None, [], SharedObjects(containers)
+        thrown, shared = None, SharedObjects(containers)
+        results: Sequence[Any] = []
         try:
             results = self._results(self._kept(inputs), xp)
         except Exception as error:
-            raised = getattr(error, "raised", None)
+            raised: tuple[int, list[Any]] | None = getattr(error, "raised", None)
             if raised is None:
                 if traced.writes or self.random:
                     note_unwritten(error)
@@ -210,9 +212,10 @@ class ConcreteProgram:
             raise thrown
         traced.open_needs.settle(results)
         if traced.views:
-            results = [*results]
+            seen = [*results]
             for view in traced.views:
-                results[view.result] = view.of(inputs, results)
+                seen[view.result] = view.of(inputs, seen)
+            results = seen
         output = restore(iter(results[: traced.outputs]), traced.output, shared)
         if traced.writes:
             left = results[traced.outputs :]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
+from types import FrameType
 from typing import Any
 
 from dy2st.errors import DebuggerCall, Dy2stError
-from dy2st.ir.location import user_location
+from dy2st.ir.location import frame_at, user_location
 
 
 class FallbackWarning(UserWarning):
@@ -35,7 +35,8 @@ def named_place(function: Any) -> str:
 def stacklevel() -> int:
     """Return how far out of the function that calls this the user's code is."""
     place = user_location()
-    level, frame = 1, sys._getframe(1)
+    level = 1
+    frame: FrameType | None = frame_at(1)
     while frame is not None and place is not None and frame.f_code.co_filename != place.file:
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+        level, frame = level + 1, frame.f_back
     return level

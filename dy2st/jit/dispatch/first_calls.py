@@ -11,6 +11,7 @@ from typing import Any
 
 from dy2st import config
 from dy2st.ir.context import current, replaced
+from dy2st.kinds import is_int
 from dy2st.records import replace
 
 
@@ -27,7 +28,7 @@ def verify_first_calls(count: int = 2) -> None:
     6.0
     >>> paddle.jit.verify_first_calls(0)
     """
-    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+    if not is_int(count) or isinstance(count, bool) or count < 0:
         raise ValueError(f"verify_first_calls takes a number of calls, not {count!r}")
     current().process.verified_calls = count
 

@@ -40,11 +40,12 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from dy2st.ir.program import tensor_type
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.dispatch.inline_cache_epilogue import finishing, plain_writes, tensors_among
 from dy2st.jit.dispatch.inline_cache_run import (
@@ -59,6 +60,7 @@ from dy2st.jit.dispatch.inline_cache_run import (
 )
 from dy2st.jit.dispatch.inline_cache_state import NotCacheable, StateLines
 from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, FlatCall, bound_places, meet
+from dy2st.kinds import derives, is_dict, is_tuple, type_of, variables_of
 from dy2st.nn.layer import Layer
 from dy2st.runtime.aot_cache.bytecode_cache import compiled
 from dy2st.runtime.eager.device import namespace_among
@@ -196,7 +198,7 @@ class _InlineCacheEmitter(StateLines):
 
     # ---- arguments -------------------------------------------------------------------------------------------------
     def argument(self, name: str, text: str, x: Any) -> None:
-        kind = type(x)
+        kind = type_of(x)
         if isinstance(x, Tensor):
             self.tensor(name, text, x, kind)
         elif kind is np.ndarray:
@@ -216,7 +218,7 @@ class _InlineCacheEmitter(StateLines):
             self.inputs.plain(self.leaves[-1])
         elif x is None or kind in PLAIN:
             self.value(text, x, kind)
-        elif kind in (tuple, list, dict, OrderedDict) or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+        elif kind in (tuple, list, dict, OrderedDict) or (derives(kind, tuple) and hasattr(kind, "_fields")):
             self.branch(name, text, x, kind)
         elif name in self.made.opened:
             self.object(name, text, x, kind)
@@ -236,20 +238,20 @@ class _InlineCacheEmitter(StateLines):
 
     def branch(self, name: str, text: str, x: Any, kind: type) -> None:
         v = self.variable(text)
-        if not isinstance(x, tuple) and self.is_again(x, v):
+        if not is_tuple(x) and self.is_again(x, v):
             return
         self.refuse(f"type({v}) is not {self.constant(kind)} or len({v}) != {len(x)}")
-        if not isinstance(x, tuple):
+        if not is_tuple(x):
             self.containers.append(v)
-        if isinstance(x, dict):
+        if is_dict(x):
             if not all(isinstance(k, (str, int)) for k in x):
                 raise NotCacheable
             self.refuse(f"tuple({v}) != {self.constant(tuple(x))}")
-        items = x.items() if isinstance(x, dict) else enumerate(x)
+        items: Iterable[tuple[Any, Any]] = x.items() if is_dict(x) else zip(range(len(x)), x, strict=True)
         labels: Any = getattr(kind, "_fields", None) or range(len(x))
         for at, (k, item) in enumerate(items):
-            label = k if isinstance(x, dict) else labels[at]
-            self.argument(f"{name}_{label}", f"{v}[{self.constant(k) if isinstance(x, dict) else k}]", item)
+            label = k if is_dict(x) else labels[at]
+            self.argument(f"{name}_{label}", f"{v}[{self.constant(k) if is_dict(x) else k}]", item)
 
     def object(self, name: str, text: str, x: Any, kind: type) -> None:
         v = self.variable(text)
@@ -258,8 +260,8 @@ class _InlineCacheEmitter(StateLines):
         self.refuse(f"type({v}) is not {self.constant(kind)}")
         self.containers.append(v)
         d = self.variable(f"{v}.__dict__")
-        self.refuse(f"tuple({d}) != {self.constant(tuple(vars(x)))}")
-        for k, item in vars(x).items():
+        self.refuse(f"tuple({d}) != {self.constant(tuple(variables_of(x)))}")
+        for k, item in variables_of(x).items():
             self.argument(f"{name}_{k}", f"{d}[{k!r}]", item)
 
     def is_again(self, x: Any, v: str) -> bool:
@@ -274,8 +276,8 @@ class _InlineCacheEmitter(StateLines):
         if self.is_again(x, v):
             return
         self.refuse(f"type({v}) is not {self.constant(kind)}", self.inputs.looks)
-        shape = self.program.traced.program.block.arguments[len(self.leaves)].type.shape  # type: ignore[union-attr]
-        self.checked(v, x, {i: e for i, e in enumerate(shape) if isinstance(e, int)})
+        declared = tensor_type(self.program.traced.program.block.arguments[len(self.leaves)])
+        self.checked(v, x, {i: e for i, e in enumerate(declared.shape) if isinstance(e, int)})
         if len(self.leaves) in self.program.traced.grad_free:
             self.refuse(f"{v}._grad is not None")
         if len(self.leaves) in self.program.traced.unhooked:

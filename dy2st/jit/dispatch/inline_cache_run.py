@@ -25,6 +25,7 @@ from typing import Any
 from dy2st.ir.checkpoint import KEEP_ALL
 from dy2st.ir.context import Context
 from dy2st.jit.dispatch.write_back import write_array
+from dy2st.kinds import type_of
 from dy2st.records import field, record
 from dy2st.runtime.backends.cpu.trampolines import static_function
 from dy2st.runtime.backends.cpu.trampolines.call import Input, is_loaded, known_call
@@ -43,7 +44,7 @@ MOST_COMPARED = 12
 def note_like(function: Any, context: Context, count: int, recognise: Callable[..., Any], program: Any) -> None:
     """Let machine code make calls like this one, once it makes any: in such a context, with so many arguments."""
     if is_loaded():
-        static_function.install(type(function), "_like", "_last", UNSEEN)
+        static_function.install(type_of(function), "_like", "_last", UNSEEN)
         function._like = *map(context.__getattribute__, static_function.MODES), count, recognise, program
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
 from dy2st.jit.tracing.output_structure import SharedObjects, restore
+from dy2st.kinds import LIST, type_of
 from dy2st.runtime.autograd_engine.backward import accumulate_leaf
 from dy2st.runtime.eager import inplace
 from dy2st.runtime.eager.rng import default_generator
@@ -46,7 +47,7 @@ def write_arrays(
             written.payload = value
         elif kind == "data":
             write_array(written, value)
-        elif kind == "grad_sum" and written._grad is not None:
+        elif kind == "grad_sum" and written.grad is not None:
             accumulate_leaf(written, value, set())
         else:
             commit(key, written, value if isinstance(value, (bool, int, float)) else Tensor(value))
@@ -104,17 +105,17 @@ def commit(key: Key, owner: Any, value: Any) -> None:
     elif kind == "seed":
         default_generator().seed = value
     elif kind == "tail":
-        list.extend(owner, value)
+        LIST.extend(owner, value)
     else:
         fill(owner, value)
 
 
 def _bind(owner: Any, name: str, value: Any) -> None:
     """Bind an attribute; a `__setattr__` of the user's has run in the trace, and its effects are writes as well."""
-    if isinstance(owner, type) or users_function(type(owner), "__setattr__") is None:
+    if isinstance(owner, type) or users_function(type_of(owner), "__setattr__") is None:
         setattr(owner, name, value)
     else:
-        base: Any = library_kind(type(owner))
+        base: Any = library_kind(type_of(owner))
         base.__setattr__(owner, name, value)
 
 

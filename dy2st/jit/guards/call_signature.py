@@ -23,7 +23,7 @@ from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.input_spec import InputSpec
 from dy2st.runtime.tracer.values.symbolic_iterator import PulledSource, is_own
 
-CONTAINERS = (list, dict, OrderedDict, set, deque)
+CONTAINERS: tuple[type[Any], ...] = (list, dict, OrderedDict, set, deque)
 NUMPY_NUMBERS = (
     np.float16,
     np.float32,

@@ -18,7 +18,7 @@ from dy2st.runtime.eager.tracked_settings import Settable, changes
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.sentinels import MISSING
 
-_OF_LAYERS = (*SIMPLE, tuple, list, Tensor, Settable, FunctionType)
+_OF_LAYERS: tuple[type, ...] = (*SIMPLE, tuple, list, Tensor, Settable, FunctionType)
 
 
 class SettingsGuard:

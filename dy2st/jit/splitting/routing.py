@@ -11,6 +11,7 @@ import numpy as np
 
 from dy2st.ir.context import current, make_current, with_layer
 from dy2st.jit.dispatch.bound_methods import bound_function
+from dy2st.kinds import is_sequence, type_of
 from dy2st.nn.hooks import run_post_hooks, run_pre_hooks
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.containers import Sequential
@@ -30,7 +31,7 @@ class Routing:
 
     def of(self, f: Any) -> Any:
         """Return what to call in place of `f`: `f` itself where that is not the user's."""
-        kind = type(f)
+        kind = type_of(f)
         if kind is types.FunctionType:
             return self._guarded(f, f, f) if _is_fixed(f) else f
         if kind is types.MethodType:
@@ -64,7 +65,7 @@ def _is_fixed(f: Any) -> bool:
 
 
 def _has_tensor(x: Any) -> bool:
-    if isinstance(x, (list, tuple)):
+    if is_sequence(x):
         return any(isinstance(item, Tensor) for item in x)
     return isinstance(x, Tensor)
 

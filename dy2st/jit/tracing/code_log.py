@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 from dy2st.transformers import Converted
 
@@ -36,7 +36,7 @@ class _To(logging.StreamHandler[TextIO]):
     """A handler of ours, so that another level can take it away."""
 
 
-def _direct(logger: logging.Logger, level: int, also_to_stdout: bool) -> None:
+def _direct(logger: logging.Logger, level: Any, also_to_stdout: bool) -> None:
     if not isinstance(level, int) or isinstance(level, bool):
         raise TypeError(f"the level must be an int, not {level!r}")
     for handler in [h for h in logger.handlers if isinstance(h, _To)]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dy2st import transformers
+from dy2st.kinds import is_set, is_tuple
 from dy2st.pysrc.source import source_lines
 from dy2st.runtime.aot_cache import disk_cache, environment_key, program_artifacts
 from dy2st.transformers.convert import Conversion, Converted, conversion_from, modules_among
@@ -115,8 +116,8 @@ _PARTS = (
 def _described_part(part: Any) -> Any:
     if isinstance(part, types.CodeType):
         return _described(part)
-    if isinstance(part, tuple):
+    if is_tuple(part):
         return [_described_part(item) for item in part]
-    if isinstance(part, frozenset):
+    if is_set(part):
         return sorted(map(repr, part))
     return part

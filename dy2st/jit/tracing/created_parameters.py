@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
+from dy2st.kinds import is_dict
 from dy2st.nn.layer import Layer
 from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.rng import default_generator
@@ -50,5 +51,5 @@ def _parameters(x: Any, depth: int = 0) -> Iterator[Parameter]:
     elif isinstance(x, Layer):
         yield from x.parameters()
     elif isinstance(x, (*CONTAINERS, tuple)) and depth < 8:
-        for item in x.values() if isinstance(x, dict) else x:
+        for item in x.values() if is_dict(x) else x:
             yield from _parameters(item, depth + 1)

@@ -10,6 +10,7 @@ from typing import Any
 
 from dy2st.jit.tracing.external_reads import ExternalReads
 from dy2st.jit.tracing.output_structure import output_aval
+from dy2st.kinds import is_dict, is_tuple, type_of
 from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.union_cast import names, remade
@@ -25,16 +26,16 @@ def leaving(trace: ExternalReads, x: Any) -> Any:
         if any(isinstance(a, Const) and isinstance(trace.content(a.object), Variant) for a in x.alternatives):
             return leaving(trace, switch(trace, x, trace.content))  # one of one of several things is one of them all
         return remade(trace, x, lambda y: output_aval(trace, leaving(trace, y)))
-    if isinstance(x, tuple):
-        items = [leaving(trace, i) for i in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if is_tuple(x):
+        items, kind = [leaving(trace, i) for i in x], type_of(x)
+        return kind(*items) if hasattr(kind, "_fields") else kind(items)
     if type(x) in (list, dict) and id(x) not in trace.external:
         content = trace.content(x)
         if isinstance(content, SymbolicList):
             return x
         if isinstance(content, Variant):
             return leaving(trace, content)
-        if isinstance(content, dict):
+        if is_dict(content):
             return {k: leaving(trace, i) for k, i in content.items()}
         return [leaving(trace, i) for i in content]
     return x

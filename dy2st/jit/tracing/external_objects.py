@@ -10,10 +10,10 @@ from collections import ChainMap, UserDict, UserList
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from dy2st.ir.literals import is_array
 from dy2st.ir.program import Value
 from dy2st.jit.guards.guards import ArrayGuard, ContainerGuard, ItemSlot
+from dy2st.kinds import is_tuple, type_of
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
@@ -30,15 +30,15 @@ def mark(trace: ExternalReads, x: Any) -> None:
     trace.note_behaviour(x)
     if isinstance(x, CONTAINERS):
         trace.mark_external(x)
-    elif isinstance(x, tuple):
+    elif is_tuple(x):
         for item in x:
             mark(trace, item)
-    elif isinstance(x, np.ndarray):
+    elif is_array(x):
         trace.mark_external(x)
         trace.guards.setdefault((id(x), "elements"), ArrayGuard(x, x.copy()))
     elif type(x) in LIBRARY_CONTAINERS:  # read by code that is not converted, so their content is guarded whole
         trace.mark_external(x)
-        trace.guards.setdefault((id(x), "content"), ContainerGuard(x, list(x) if isinstance(x, UserList) else dict(x)))
+        trace.guards.setdefault((id(x), "content"), ContainerGuard(x, (list if type_of(x) is UserList else dict)(x)))
     elif isinstance(x, Iterator) or is_plain_object(x):
         trace.mark_external(x)
 

@@ -34,6 +34,7 @@ from dy2st.jit.tracing.external_objects import mark, mark_items, with_stand_ins
 from dy2st.jit.tracing.fixed_extents import InputExtents, Place
 from dy2st.jit.tracing.grad_leaves import GradLeaves
 from dy2st.jit.tracing.rebound_variables import PLAIN, ReboundVariables
+from dy2st.kinds import is_partial, type_of, variables_of
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.side_effect_check import refusal
 from dy2st.runtime.eager.tensor import Tensor
@@ -77,7 +78,7 @@ class ExternalReads(GradLeaves):
         fixed = t.fixed_shape or (slot.name == "_grad" and slot.owner.fixed_shape) or place in self.fixed_state
         if not fixed:
             shape = tuple(self.extents.symbols(f"s{len(self.slots)}", len(shape), place))
-        value = self.root.argument(TensorType(t.dtype, shape), t._name or slot.label)
+        value = self.root.argument(TensorType(t.dtype, shape), t.given_name or slot.label)
         self.slots[id(t)] = (slot, value, t)
         self.log.keep(t)
         if not t.stop_gradient:
@@ -150,7 +151,7 @@ class ExternalReads(GradLeaves):
     def lend_attribute(self, owner: Any, name: str, value: Any) -> None:
         """Write an attribute in the log, and let library code read it from the real object while this is traced."""
         self.write_attribute(owner, name, value)
-        self.lent.setdefault((id(owner), name), (owner, name, vars(owner).get(name, MISSING)))
+        self.lent.setdefault((id(owner), name), (owner, name, variables_of(owner).get(name, MISSING)))
         vars(owner)[name] = value
 
     def take_back(self) -> None:
@@ -173,7 +174,7 @@ class ExternalReads(GradLeaves):
                 self.behaviour().note_class(x)
         elif id(x) in self.made.objects or id(x) in self.stand_in_objects:
             self.note_behaviour(type(x))
-        elif isinstance(x, functools.partial):
+        elif is_partial(x):
             self.behaviour().note_partial(x)
         else:
             self.behaviour().note_object(x)
@@ -218,7 +219,7 @@ class ExternalReads(GradLeaves):
         mark(self, value)
         key = (id(guard.owner), guard.name)
         if key in self.open_state and type(value) in (int, float):
-            return self._number_argument(key, slot, type(value))
+            return self._number_argument(key, slot, type_of(value))
         self.guards.setdefault(key, guard)
         return value
 
@@ -281,7 +282,7 @@ class ExternalReads(GradLeaves):
             self.arguments[id(x)] = ArgumentSlot("container", i)
             self.log.keep(x)
             if not isinstance(x, CONTAINERS):
-                self.stand_in_objects[id(x)] = x, dict(vars(x))
+                self.stand_in_objects[id(x)] = x, dict(variables_of(x))
                 self.note_behaviour(x)
 
     def content(self, x: Any) -> Any:

@@ -19,6 +19,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.jit.guards.call_signature import FlatCall
+from dy2st.kinds import is_sequence, is_slice
 from dy2st.ops.shape.shape import DimOf
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable
@@ -131,9 +132,9 @@ def _values(things: Iterable[Any]) -> Iterable[Value]:
             yield from x.operands
         elif isinstance(x, SymbolicIterable):
             yield from _values([x.length])
-        elif isinstance(x, slice):
+        elif is_slice(x):
             yield from _values([x.start, x.stop, x.step])
-        elif isinstance(x, (list, tuple)):
+        elif is_sequence(x):
             yield from _values(x)
 
 

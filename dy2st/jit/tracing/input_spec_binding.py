@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.jit.guards.call_signature import bind
+from dy2st.kinds import is_dict, is_sequence, type_of
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.input_spec import InputSpec
 
@@ -19,10 +20,10 @@ def flat_specs(signature: Any, declared: Sequence[Any]) -> dict[str, InputSpec]:
     def visit(x: Any, name: str) -> None:
         if isinstance(x, InputSpec):
             found[name] = x
-        elif isinstance(x, (list, tuple)):
+        elif is_sequence(x):
             for i, item in enumerate(x):
                 visit(item, f"{name}_{i}")
-        elif isinstance(x, dict):
+        elif is_dict(x):
             for k, item in x.items():
                 visit(item, f"{name}_{k}")
 
@@ -45,6 +46,6 @@ def sample_of(x: Any) -> Any:
     """Return a tensor of one element an axis that fits a declaration."""
     if isinstance(x, InputSpec):
         return Tensor(np.ones([1 if e < 0 else e for e in x.shape], x.dtype.numpy), x.stop_gradient)
-    if isinstance(x, (list, tuple)):
-        return type(x)(map(sample_of, x))
-    return {k: sample_of(v) for k, v in x.items()} if isinstance(x, dict) else x
+    if is_sequence(x):
+        return type_of(x)(map(sample_of, x))
+    return {k: sample_of(v) for k, v in x.items()} if is_dict(x) else x

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import gc
 import types
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
 from dy2st.jit.tracing.external_reads import ExternalReads
 from dy2st.jit.tracing.output_sharing import OutputSharing
+from dy2st.kinds import TUPLE, derives, is_class, is_dict, is_tuple, type_of
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.device import namespace_among
 from dy2st.runtime.eager.shape_list import Extents
@@ -58,9 +59,21 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
-MAPPINGS = (OrderedDict, Counter, defaultdict)
+MAPPINGS: tuple[type[Any], ...] = (OrderedDict, Counter, defaultdict)
 LIKE_BUILTINS = (*CONTAINERS, *MAPPINGS, Extents)
-PLAIN = (str, bytes, int, float, complex, type(None), type, types.ModuleType, types.CodeType, np.ndarray, DType)
+PLAIN: tuple[type, ...] = (
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    type(None),
+    type,
+    types.ModuleType,
+    types.CodeType,
+    np.ndarray,
+    DType,
+)
 
 
 def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = None) -> AbstractValue:
@@ -71,31 +84,31 @@ def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = No
     if (is_own(x) and id(x) not in trace.external) or isinstance(x, (TracedIterator, SymbolicIterable, PushIterator)):
         raise StructureError("an iterator leaves the function, which no Program can hand out: return a list")
     inner = functools.partial(output_aval, trace, sharing=sharing)
-    if isinstance(x, tuple):
+    if is_tuple(x):
         refuse_attributes(trace, x)
-        return Items(type(x), tuple(map(inner, x)))
+        return Items(type_of(x), tuple(map(inner, x)))
     if sharing is None and id(x) in trace.stand_in_objects:
         raise StructureError(f"a {type(x).__name__} that is an argument leaves the function")
     if sharing is not None and (found := sharing.again(x)) is not None:
         return found
-    record = getattr(type(x), "leaves_programs", False) and id(x) not in trace.external and _holds_symbolic(x)
+    record = getattr(type_of(x), "leaves_programs", False) and id(x) not in trace.external and _holds_symbolic(x)
     number = None if sharing is None or not (record or sharing.is_made(x)) else sharing.number(x)
     if isinstance(x, CONTAINERS) and type(x) in LIKE_BUILTINS and id(x) not in trace.external:
-        content, kind = trace.content(x), cast("Any", type(x))
+        content, kind = trace.content(x), type_of(x)
         if not isinstance(content, CONTAINERS):
             made = written_aval(trace, content, sharing)
-        elif isinstance(content, dict):
-            kind = cast("Any", functools.partial(kind, x.default_factory)) if isinstance(x, defaultdict) else kind
-            made = Items(kind, tuple(map(inner, content.values())), tuple(content))
+        elif is_dict(content):
+            made_by: Any = functools.partial(kind, x.default_factory) if derives(kind, defaultdict) else kind
+            made = Items(made_by, tuple(map(inner, content.values())), tuple(content))
         else:
             made = Items(kind, tuple(map(inner, content)))
     elif id(x) in trace.made.objects or (is_of_users_class(x) and id(x) not in trace.external):
         parts = trace.made_of(x)
         items = (_held(trace, x, sharing) if name == CONTENT else inner(i) for name, i in parts.items())
-        made = NewObject(type(x), tuple(parts), tuple(items))
+        made = NewObject(type_of(x), tuple(parts), tuple(items))
     elif record:
         parts = attributes(x)
-        made = NewObject(type(x), tuple(parts), tuple(map(inner, parts.values())))
+        made = NewObject(type_of(x), tuple(parts), tuple(map(inner, parts.values())))
     else:
         made = _constant(trace, x)
         if sharing is not None and number is None:
@@ -128,7 +141,7 @@ def _refuse_symbolic(trace: ExternalReads, x: Any) -> bool:
 def written_aval(trace: ExternalReads, content: Any, sharing: OutputSharing | None = None) -> AbstractValue:
     """Return the abstract value of what a container holds in the end, or of elements written in place."""
     inner = functools.partial(output_aval, trace, sharing=sharing)
-    if isinstance(content, dict):
+    if is_dict(content):
         return Items(dict, tuple(map(inner, content.values())), tuple(content))
     if isinstance(content, CONTAINERS):
         return Items(next(k for k in CONTAINERS if isinstance(content, k)), tuple(map(inner, content)))
@@ -189,8 +202,8 @@ def restore(values: Iterator[Any], t: AbstractValue, shared: SharedObjects = NOT
         if t.keys is not None:
             pairs = {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, UnboundLocal)}
             return pairs if t.kind is dict else t.kind(pairs)
-        is_tuple = isinstance(t.kind, type) and issubclass(t.kind, tuple)
-        return tuple.__new__(t.kind, items) if is_tuple else t.kind(items)
+        kind: Any = t.kind  # or a `partial` of one
+        return TUPLE.__new__(kind, items) if is_class(kind) and derives(kind, tuple) else kind(items)
     if isinstance(t, NewList):
         return restore(values, t.content, shared)
     if isinstance(t, NewObject):
@@ -220,7 +233,7 @@ def _restore_shared(values: Iterator[Any], t: AbstractValue, shared: SharedObjec
     if isinstance(inside, NewObject):  # there before what is in it, which may lead to it
         shared.made[t.number] = bare(inside.kind)
         return _fill(shared.made[t.number], inside, values, shared)
-    if isinstance(inside, Items) and inside.kind in (list, dict, set, deque):
+    if isinstance(inside, Items) and inside.kind in CONTAINERS:
         empty: Any = inside.kind()
         shared.made[t.number] = empty
         found = restore(values, inside, shared)
@@ -255,8 +268,9 @@ def _restore_list(made: Tensor, t: ListOf, shared: SharedObjects) -> list[Any]:
 def _restore_variant(made: Tensor, t: OneOf, shared: SharedObjects) -> Any:
     kind = t.types()[0]
     assert isinstance(kind, VariantType)
-    if not isinstance(made.payload, tuple):  # a tensor that the call found (output_choices.py)
+    if not is_tuple(made.payload):  # a tensor that the call found (output_choices.py)
         return made
+    tag: int
     tag, payload = made.payload
     if payload is None:
         return restore(iter(()), t.alternatives[tag], shared)

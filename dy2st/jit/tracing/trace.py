@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 from dy2st.errors import Dy2stError, InvalidProgram, StructureError
 from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
+from dy2st.ir.location import frame_at
 from dy2st.ir.program import Program, Value
 from dy2st.ir.verifier import verify
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
@@ -26,6 +26,7 @@ from dy2st.jit.tracing.output_sharing import OutputSharing
 from dy2st.jit.tracing.output_structure import output_aval, written_aval
 from dy2st.jit.tracing.output_views import ResultView, views_among
 from dy2st.jit.tracing.unsupported import refuse_generator
+from dy2st.kinds import TUPLE, variables_of
 from dy2st.records import field, record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.builtins.calls import callable_for
@@ -345,7 +346,7 @@ class FunctionTrace(ExternalReads):
     def _check_stand_ins(self) -> None:
         """Refuse a Program for which an object among the arguments was changed behind the back of the trace."""
         for x, before in self.stand_in_objects.values():
-            now = vars(x)
+            now = variables_of(x)
             if now.keys() != before.keys() or any(now[k] is not v for k, v in before.items()):
                 raise StructureError(f"an argument (a {type(x).__name__}) is changed by code that is not converted")
 
@@ -358,7 +359,7 @@ class FunctionTrace(ExternalReads):
         """Return an output that is certainly set without its "unset" alternative."""
         if isinstance(output, Variant) and len(output.alternatives) == 2:
             return alternative(self, output, 1)
-        return tuple(self._settled(x) for x in output) if type(output) is tuple else output
+        return tuple(map(self._settled, output)) if type(output) is TUPLE else output
 
 
 def _is_leaf(t: Any) -> bool:
@@ -374,10 +375,11 @@ def trace(
     """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
     refuse_generator(function)
     inner = getattr(function, "__func__", function)
-    defaults = [*(getattr(inner, "__defaults__", None) or ()), *(getattr(inner, "__kwdefaults__", None) or {}).values()]
-    made.defaults = set(map(id, defaults))
+    given: tuple[Any, ...] | None = getattr(inner, "__defaults__", None)
+    named: dict[str, Any] | None = getattr(inner, "__kwdefaults__", None)
+    made.defaults = {*map(id, given or ()), *map(id, (named or {}).values())}
     inputs, args, keywords = make_inputs(made)
-    made.outermost = made.bottom = sys._getframe()
+    made.outermost = made.bottom = frame_at(0)
     with replaced(trace=made, grad=current().grad):
         try:
             output = callable_for(made, function)(*args, **keywords)

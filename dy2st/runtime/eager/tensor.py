@@ -127,6 +127,11 @@ class Tensor(TensorMethods):
             self._name = f"generated_tensor_{next(_numbers)}"
         return self._name
 
+    @property
+    def given_name(self) -> str | None:
+        """The name that was set or asked for; None before."""
+        return self._name
+
     @name.setter
     def name(self, name: str) -> None:
         self._name = name

@@ -187,7 +187,7 @@ def _takes_copies(f: Any) -> bool:
     return module.startswith(("dy2st.", "itertools")) or isinstance(getattr(f, "__self__", None), (Tensor, Scalar))
 
 
-_KEEPERS = (functools.partial, contextlib.contextmanager, defaultdict)
+_KEEPERS: tuple[Callable[..., Any], ...] = (functools.partial, contextlib.contextmanager, defaultdict)
 """What calls a function later, which is converted then."""
 
 

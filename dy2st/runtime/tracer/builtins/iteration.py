@@ -34,7 +34,7 @@ from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 MOST_REBUILT = 4
 """So many lists inside of each other are made of other values at most."""
-PYTHON_DATA = (list, tuple, dict, set, str, bytes)
+PYTHON_DATA: tuple[type, ...] = (list, tuple, dict, set, str, bytes)
 
 
 def must_roll(trace: Trace, x: Any) -> bool:

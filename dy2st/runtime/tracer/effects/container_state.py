@@ -30,7 +30,7 @@ from dy2st.runtime.tracer.values.sentinels import MISSING, Key
 from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
-CONTAINERS = (list, dict, set, deque)
+CONTAINERS: tuple[type[Any], ...] = (list, dict, set, deque)
 
 
 class Spliced:

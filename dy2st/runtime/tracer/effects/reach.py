@@ -38,7 +38,7 @@ from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 MOST = 20_000
 """So many containers and objects are looked at for one call."""
 SYMBOLIC = (Scalar, Variant, SymbolicList, Text, Spliced)
-ELEMENTS = (np.ndarray, bytearray, array.array)
+ELEMENTS: tuple[type, ...] = (np.ndarray, bytearray, array.array)
 _ATOMS = frozenset((
     int, float, bool, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), type, range, np.dtype,
     np.ufunc, types.ModuleType, types.BuiltinFunctionType, types.CodeType,
