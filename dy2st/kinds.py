@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def _is(kind: type[T]) -> Callable[[object], TypeIs[T]]:
     """Return the function that `isinstance` calls for one class."""
-    return cast("Callable[[object], TypeIs[T]]", kind.__instancecheck__)
+    return cast("Callable[[object], TypeIs[T]]", vars(type)["__instancecheck__"].__get__(kind))
 
 
 type_of: Callable[[object], type[Any]] = type
