@@ -6,9 +6,10 @@ may be anything, and run as fast: each is the function of Python's that it stand
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
 from functools import partial
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -28,21 +29,24 @@ derives: Callable[[type[Any], type[Any]], bool] = issubclass
 """`issubclass`, where the class is the same one to the type checker afterwards."""
 
 LIST: type[list[Any]] = list
-"""For `type(x) is LIST`; the next two likewise."""
+"""For `type(x) is LIST` and `LIST.append(x, item)`; the next ones likewise."""
 DICT: type[dict[Any, Any]] = dict
 TUPLE: type[tuple[Any, ...]] = tuple
-_SET: type[set[Any]] = set
-_DEQUE: type[deque[Any]] = deque
+SET: type[set[Any]] = set
+ORDERED: type[OrderedDict[Any, Any]] = OrderedDict
+DEQUE: type[deque[Any]] = deque
 _CLASS: type[type[Any]] = type
+_GENERATOR: type[GeneratorType[Any, Any, Any]] = GeneratorType
 _SLICE: type[slice[Any, Any, Any]] = slice
 _PARTIAL: type[partial[Any]] = partial
 
 is_list = _is(LIST)
 is_tuple = _is(TUPLE)
 is_dict = _is(DICT)
-is_deque = _is(_DEQUE)
-is_mutable_set = _is(_SET)
+is_deque = _is(DEQUE)
+is_mutable_set = _is(SET)
 is_int = _is(int)
+is_generator = _is(_GENERATOR)
 is_class = _is(_CLASS)
 is_partial = _is(_PARTIAL)
 is_slice = _is(_SLICE)
@@ -61,3 +65,8 @@ def is_container(x: object) -> TypeIs[list[Any] | tuple[Any, ...] | dict[Any, An
 def is_set(x: object) -> TypeIs[set[Any] | frozenset[Any]]:
     """Return whether a value is a set, frozen or not."""
     return isinstance(x, (set, frozenset))
+
+
+def is_iterator(x: object) -> TypeIs[Iterator[Any]]:
+    """Return whether a value is an iterator."""
+    return isinstance(x, Iterator)

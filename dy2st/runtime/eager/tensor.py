@@ -42,7 +42,7 @@ class Tensor(TensorMethods):
     __slots__ = ("__dict__", "__weakref__", "_grad", "_name", "kept", "leaf_hooks", "payload", "seen_base",
                  "stop_gradient", "storage_version", "tape_index", "tape_node", "view_of")  # fmt: skip
     __array_priority__ = 100.0
-    _printed_as = "Tensor"
+    printed_as = "Tensor"
 
     payload: Any
     tape_node: Any
@@ -154,6 +154,11 @@ class Tensor(TensorMethods):
         """The gradient that `backward` has summed here, or None."""
         trace = current().trace
         return self._grad if trace is None else trace.read_grad(self)
+
+    @property
+    def grad_outside(self) -> Tensor | None:
+        """The gradient that was summed before a trace, which may know a later one."""
+        return self._grad
 
     @grad.setter
     def grad(self, grad: Tensor | None) -> None:
@@ -271,7 +276,7 @@ class Tensor(TensorMethods):
             if getattr(current().trace, "natively", 0):
                 raise needs_value("code that is not converted needs the text of a tensor")
             return f"Tensor(symbolic, {self.payload.type}, stop_gradient={self.stop_gradient})"
-        return format_array(self.payload, self.stop_gradient, type(self)._printed_as)
+        return format_array(self.payload, self.stop_gradient, type(self).printed_as)
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from dy2st.errors import NeedsPythonValue
 from dy2st.ir.context import current
+from dy2st.kinds import is_list
 from dy2st.runtime.eager.side_effect_check import refusal, refuse_outside
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.access import attributes, boolean_ops, items, operators
@@ -34,10 +34,10 @@ from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 Thunk = Callable[[], Any]
 IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
-    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv, "//=": operator.ifloordiv,
-    "%=": operator.imod, "**=": operator.ipow, "@=": operator.imatmul, "&=": operator.iand, "|=": operator.ior,
-    "^=": operator.ixor, "<<=": operator.ilshift, ">>=": operator.irshift,
-}  # fmt: skip
+    f"{sign}=": getattr(operator, f"__i{name[2:]}")
+    for sign, (_, name, swapped) in operators.BINARY.items()
+    if swapped.startswith("__r")
+}
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
@@ -61,14 +61,14 @@ class Helper:
             (then if self.plain(trace, test) else orelse)()
         else:
             conditional.if_(
-                trace, trace.truth(test) if isinstance(test, list) else test, then, orelse, get_state, set_state, names
+                trace, trace.truth(test) if is_list(test) else test, then, orelse, get_state, set_state, names
             )
 
     def if_exp(self, test: Any, then: Thunk, orelse: Thunk, assigned: Any = None) -> Any:
         trace = current().trace
         if trace is None or not trace.is_symbolic(test):
             return then() if self.plain(trace, test) else orelse()
-        test = trace.truth(test) if isinstance(test, list) else test
+        test = trace.truth(test) if is_list(test) else test
         return conditional.if_exp(trace, test, then, orelse, assigned)
 
     def while_(
@@ -261,11 +261,11 @@ class Helper:
             return conditional.switch(trace, value, lambda x: self.aug(op, target, x))
         if isinstance(target, CONTAINERS) and (own := own_method(target, f"__{IN_PLACE[op].__name__}__")) is not None:
             return trace.callable(own)(target, value)
-        if isinstance(target, list):
+        if is_list(target):
             return self.aug_list(trace, op, target, value)
         if id(target) in trace.arrays:
             raise refusal(f"`{op}` writes an argument that is a NumPy array: give the function a tensor")
-        if isinstance(target, (dict, set, deque)):
+        if isinstance(target, CONTAINERS):
             trace.store(target, IN_PLACE[op](trace.writable(target), trace.content(value)))
             return target
         own = items.users_method(trace, target, f"__{IN_PLACE[op].__name__}__")

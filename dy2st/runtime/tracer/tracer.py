@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +13,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Value
 from dy2st.ir.types import Type
+from dy2st.kinds import is_iterator
 from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.dispatch import View
 from dy2st.runtime.eager.side_effect_check import refuse_outside
@@ -236,7 +236,7 @@ class Tracer(ContainerState, Recorder):
             return Scalar(self.rng_seed())
         owner = self.log.objects[key[1]]
         if key[0] == "data" and isinstance(owner, Variant):
-            return Variant(owner._value, owner._alternatives)
+            return owner.as_made()
         if key[0] == "data":
             return self.wrap(self.value_of(owner), owner.stop_gradient)
         if key[0] == "grad":
@@ -328,12 +328,12 @@ class Tracer(ContainerState, Recorder):
             return self.iterator(content)
         if isinstance(content, PushIterator):
             return content.pull()
-        if isinstance(content, Iterator):
+        if is_iterator(content):
             refuse_outside(self.external, content)
             check_moved(self, content)
         elif (own := users_method(self, x if isinstance(x, CONTAINERS) else content, "__iter__")) is not None:
             return own()
-        return list(content) if isinstance(content, (list, dict, set, deque)) else content
+        return list(content) if isinstance(content, CONTAINERS) else content
 
     def iterator(self, pulled: PulledSource) -> PulledIterator:
         """Return what stands for an iterator from outside."""
@@ -360,7 +360,7 @@ class Tracer(ContainerState, Recorder):
         return made
 
     @contextmanager
-    def carrying(self, get: Callable[[], Any]) -> Iterator[None]:
+    def carrying(self, get: Callable[[], Any]) -> Generator[None]:
         """Trace a branch or the iteration of a loop, which hands over the variables that `get` reads."""
         self.carried[id(self.builder)] = get
         try:
@@ -387,7 +387,7 @@ class Tracer(ContainerState, Recorder):
         del self.made.generators[mark[3] :]
 
     @contextmanager
-    def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Iterator[None]:
+    def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Generator[None]:
         """Stand in a block, with its writes visible and shown, for the length of a `with`."""
         try:
             with super().inside(builder, overlay):

@@ -11,6 +11,7 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any, cast
 
+from dy2st.kinds import type_of
 from dy2st.naming import is_plain_module
 from dy2st.runtime.tracer.control_flow.conditional import if_exp
 from dy2st.runtime.tracer.effects.trace import Trace
@@ -61,10 +62,10 @@ def of_class(trace: Trace, obj: Any, name: str) -> Any:
     """Return what `obj.name` gives where the instance has no such attribute; AttributeError as Python words it."""
     if (computed := computed_attribute(obj, name, False)) is not None:
         return computed(trace, obj)
-    found = class_attribute(type(obj), name)
-    if found is not MISSING and not hasattr(type(found), "__objclass__"):  # the class describes a slot
-        return found.__get__(obj, type(obj)) if hasattr(type(found), "__get__") else found
-    if (own := users_getattr(type(obj))) is not None:
+    found = class_attribute(type_of(obj), name)
+    if found is not MISSING and not hasattr(type_of(found), "__objclass__"):  # the class describes a slot
+        return found.__get__(obj, type(obj)) if hasattr(type_of(found), "__get__") else found
+    if (own := users_getattr(type_of(obj))) is not None:
         return trace.callable(own)(obj, name)
     return lacking(obj, name)
 
@@ -76,8 +77,8 @@ def class_attribute(kind: type, name: str) -> Any:
 
 def of_class_alone(obj: Any, name: str) -> bool:
     """Return whether a class has an attribute, and an instance that has none of its own may get one beside it."""
-    found = MISSING if isinstance(obj, type) else class_attribute(type(obj), name)
-    return found is not MISSING and not hasattr(type(found), "__set__")
+    found = MISSING if isinstance(obj, type) else class_attribute(type_of(obj), name)
+    return found is not MISSING and not hasattr(type_of(found), "__set__")
 
 
 def users_function(kind: type, name: str) -> Callable[..., Any] | None:
@@ -96,7 +97,7 @@ def users_getattr(kind: type) -> Callable[..., Any] | None:
 
 def real_attribute(obj: Any, name: str) -> Any:
     """Return an attribute of the real object, MISSING where it has none; no `__getattr__` of the user's is run."""
-    if isinstance(obj, type) or users_getattr(type(obj)) is None:
+    if isinstance(obj, type) or users_getattr(type_of(obj)) is None:
         return getattr(obj, name, MISSING)
     try:
         return cast(Any, type(obj)).__getattribute__(obj, name)
@@ -109,13 +110,13 @@ def computed_attribute(obj: Any, name: str, own: bool | None = None) -> Callable
 
     `own` says whether the instance has one under that name; without it, what stands on the real object does.
     """
-    kind = type(obj)
+    kind = type_of(obj)
     own = name in attributes(obj) if own is None else own
     made: Any = MISSING if isinstance(obj, type) else class_attribute(kind, name)
     if isinstance(made, property) and made.fget is not None:
         return lambda trace, x: trace.callable(made.fget)(x)
-    get = users_function(type(made), "__get__")
-    if get is not None and (hasattr(type(made), "__set__") or not own):
+    get = users_function(type_of(made), "__get__")
+    if get is not None and (hasattr(type_of(made), "__set__") or not own):
         return lambda trace, x: trace.callable(get)(made, x, kind)
     if isinstance(made, cached_property) and not own:
         compute: Any = made.func

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from dy2st.kinds import type_of, variables_of
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.access.absent_attributes import (
@@ -53,7 +54,7 @@ def attr(trace: Trace, obj: Any, name: str, *default: Any) -> Any:
     found = trace.log.get(("attr", id(obj), name))
 
     def absent() -> Any:
-        if found is MISSING and users_getattr(type(obj)) is None:
+        if found is MISSING and users_getattr(type_of(obj)) is None:
             return getattr(obj, name, *default)  # Python words the error
         if trace.classes_written and (written := _of_class(trace, type(obj), name)) is not MISSING:
             return present(trace, written, lambda: lacking(obj, name))
@@ -71,7 +72,7 @@ def attr(trace: Trace, obj: Any, name: str, *default: Any) -> Any:
         try:
             return computed(trace, obj)
         except AttributeError:
-            if (own := users_getattr(type(obj))) is not None:
+            if (own := users_getattr(type_of(obj))) is not None:
                 return trace.callable(own)(obj, name)
             if not default:
                 raise
@@ -119,8 +120,8 @@ def _is_plain(x: Any, name: str) -> bool:
 def _attributes(trace: Trace, obj: Any) -> dict[str, Any]:
     """Return a dict that stands for `obj.__dict__`: what is read from it and written to it are attributes."""
     if id(obj) in trace.made.constructing:
-        vars(obj).update(trace.log.take_attributes(obj))
-        return vars(obj)
+        variables_of(obj).update(trace.log.take_attributes(obj))
+        return variables_of(obj)
     made = dict(trace.attributes_of(obj))
     if (name := next((name for name, x in made.items() if may_be_absent(x)), None)) is not None:
         raise needs_value(f"only the run will tell whether a {type(obj).__name__} has .{name}, and all of it is read")
@@ -138,7 +139,7 @@ def _of_made(trace: Trace, obj: Any, name: str) -> Any:
     if trace.classes_written and (found := _of_class(trace, obj, name)) is not MISSING:
         return found
     owner = next((kind for kind in type(obj).__mro__ if name in vars(kind)), None)
-    if owner is None or hasattr(type(vars(owner)[name]), "__get__") or is_plain_module(owner.__module__):
+    if owner is None or hasattr(type_of(vars(owner)[name]), "__get__") or is_plain_module(owner.__module__):
         return real_attribute(obj, name)  # slots, methods and what else makes something of the object
     return trace.note_attribute(type(obj), name, vars(owner)[name])
 
@@ -176,14 +177,14 @@ def set_attr(trace: Trace, obj: Any, name: str, value: Any) -> None:
 
 def set_as_object(trace: Trace, obj: Any, name: str, value: Any) -> None:
     """Do what `object.__setattr__` does, or what the descriptor of that name in the class does."""
-    made = class_attribute(type(obj), name)
+    made = class_attribute(type_of(obj), name)
     if isinstance(made, property) and made.fset is not None:
         trace.callable(made.fset)(obj, value)
         return
-    if (own := users_function(type(made), "__set__")) is not None:
+    if (own := users_function(type_of(made), "__set__")) is not None:
         trace.callable(own)(made, obj, value)
         return
-    if not hasattr(obj, "__dict__") and not hasattr(type(obj), name):
+    if not hasattr(obj, "__dict__") and not hasattr(type_of(obj), name):
         object.__setattr__(obj, name, value)  # Python words the error
     set_plain_attr(trace, obj, name, value)
 
@@ -203,12 +204,12 @@ def set_plain_attr(trace: Trace, obj: Any, name: str, value: Any) -> None:
 
 def _users_setattr(obj: Any) -> Callable[..., Any] | None:
     """Return the `__setattr__` that the class of an object has from the user."""
-    return None if _is_frozen(obj) else users_function(type(obj), "__setattr__")
+    return None if _is_frozen(obj) else users_function(type_of(obj), "__setattr__")
 
 
 def _is_frozen(obj: Any) -> bool:
     """Return whether an object is of a frozen dataclass."""
-    made = getattr(type(obj), "__dataclass_params__", None)
+    made = getattr(type_of(obj), "__dataclass_params__", None)
     return made is not None and made.frozen
 
 
@@ -219,7 +220,7 @@ def del_attr(trace: Trace, obj: Any, name: str) -> None:
         return
     if _is_frozen(obj):
         delattr(obj, name)  # Python words the error
-    if isinstance(obj, (Tensor, Scalar)) or (own := users_function(type(obj), "__delattr__")) is None:
+    if isinstance(obj, (Tensor, Scalar)) or (own := users_function(type_of(obj), "__delattr__")) is None:
         del_plain_attr(trace, obj, name)
     else:
         trace.callable(own)(obj, name)
@@ -227,11 +228,11 @@ def del_attr(trace: Trace, obj: Any, name: str) -> None:
 
 def del_plain_attr(trace: Trace, obj: Any, name: str) -> None:
     """Do `object.__delattr__(obj, name)`."""
-    made = class_attribute(type(obj), name)
+    made = class_attribute(type_of(obj), name)
     if isinstance(made, property) and made.fdel is not None:
         trace.callable(made.fdel)(obj)
         return
-    if (own := users_function(type(made), "__delete__")) is not None:
+    if (own := users_function(type_of(made), "__delete__")) is not None:
         trace.callable(own)(made, obj)
         return
     if has_items_as_attributes(obj):

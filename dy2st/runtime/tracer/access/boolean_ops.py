@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from dy2st.ir.types import TensorType
+from dy2st.kinds import is_dict, is_sequence, is_set, is_tuple, type_of
 from dy2st.runtime.eager.shape_list import Extents
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.access.items import users_method
@@ -109,7 +110,7 @@ def compare_one(trace: Trace, a: Any, op: str, b: Any) -> Any:
         if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
             return trace.on_content(x, switch, lambda: compare_one(trace, a, op, b))
     if isinstance(a, Extents) or isinstance(b, Extents):
-        kind = tuple if isinstance(a, tuple) or isinstance(b, tuple) else list
+        kind: type[Any] = tuple if is_tuple(a) or is_tuple(b) else list
         a, b = (kind(x) if isinstance(x, Extents) else x for x in (a, b))
     if op in ("==", "!=") and type(a) is type(b) and type(a) in (list, tuple):
         return _equal_items(trace, a, b, op == "!=")
@@ -225,9 +226,7 @@ def in_(trace: Trace, a: Any, container: Any, negate: bool) -> Any:
         assert items is not None
         equal = SymbolicIterable(items.length, lambda i: compare_one(trace, items.get(i), "==", a), True)
         found = trace.callable(any)(equal)
-    elif isinstance(content, (list, tuple)) and (
-        meets_symbols(trace, a) or any(meets_symbols(trace, i) for i in content)
-    ):
+    elif is_sequence(content) and (meets_symbols(trace, a) or any(meets_symbols(trace, i) for i in content)):
         found = False
         for item in content:
             one = True if item is a else compare_one(trace, item, "==", a)
@@ -238,7 +237,7 @@ def in_(trace: Trace, a: Any, container: Any, negate: bool) -> Any:
     elif isinstance(content, range) and isinstance(a, Scalar) and a.kind == "int":
         low, high = sorted((content[0], content[-1]))
         found = (a >= low) & (a <= high) & ((a - low) % abs(content.step) == 0)
-    elif isinstance(content, (dict, set, frozenset)) and is_open(a):
+    elif (is_dict(content) or is_set(content)) and is_open(a):
         found = is_among(trace, a, content)
     elif (own := users_method(trace, content, "__contains__")) is not None:
         found = own(a)
@@ -250,4 +249,4 @@ def in_(trace: Trace, a: Any, container: Any, negate: bool) -> Any:
 
 def meets_symbols(trace: Trace, x: Any) -> bool:
     """Return whether only converted code compares `x`: a value of the run, or an object that the user compares."""
-    return trace.is_symbolic(x) or (is_plain_object(x) and users_dunder(type(x), "__eq__") is not None)
+    return trace.is_symbolic(x) or (is_plain_object(x) and users_dunder(type_of(x), "__eq__") is not None)

@@ -14,7 +14,7 @@ StructureError, so that the function runs eagerly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -265,7 +265,7 @@ class BorrowTracker:
             self._lost.add(borrow)
 
     @contextmanager
-    def storing(self) -> Iterator[None]:
+    def storing(self) -> Generator[None]:
         """Store elements for the length of a `with`: what is borrowed there gets its place when it is `put`."""
         before, self.fresh = self.fresh, set()
         try:
@@ -274,7 +274,7 @@ class BorrowTracker:
             self.fresh = before
 
     @contextmanager
-    def keeping(self) -> Iterator[None]:
+    def keeping(self) -> Generator[None]:
         """Let lists be written for the length of a `with` such that their elements keep their places."""
         before, self._keeping = self._keeping, True
         try:
@@ -283,7 +283,7 @@ class BorrowTracker:
             self._keeping = before
 
     @contextmanager
-    def quiet(self) -> Iterator[None]:
+    def quiet(self) -> Generator[None]:
         """Read and write for the length of a `with` what changes nothing that a run would see."""
         before, self._silent = self._silent, True
         try:
@@ -304,7 +304,7 @@ class BorrowTracker:
         self.restore(mark[3])
 
     @contextmanager
-    def at(self, state: State) -> Iterator[None]:
+    def at(self, state: State) -> Generator[None]:
         """Know what a state says for the length of a `with`."""
         before = self.state()
         self.restore(state)
@@ -323,7 +323,7 @@ class BorrowTracker:
         self._lost = set().union(*(lost for _, lost in states))
 
     @contextmanager
-    def iteration(self, outer: Builder | None) -> Iterator[None]:
+    def iteration(self, outer: Builder | None) -> Generator[None]:
         """Trace the iteration of a loop for the length of a `with`: earlier iterations may have done what it does."""
         before = self.state()
         marks = len(self._used), len(self._written), len(self._moved)

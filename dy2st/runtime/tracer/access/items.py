@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from dy2st.kinds import derives, is_dict, is_list, is_sequence, is_slice, is_tuple, type_of
 from dy2st.runtime.eager.side_effect_check import refuse_outside
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.access.operators import users_dunder
@@ -45,7 +46,7 @@ def item_of_kind(trace: Trace, obj: Any, key: Any) -> Any:
     if isinstance(content, Tensor):
         return content[_plain_key(trace, key)]
     if isinstance(content, SymbolicList):
-        if isinstance(key, slice):
+        if is_slice(key):
             made: list[Any] = []
             trace.store(made, list_slice(trace, content, key))
             if holds_objects(content.element):
@@ -56,18 +57,18 @@ def item_of_kind(trace: Trace, obj: Any, key: Any) -> Any:
         return own(key)
     content = plain_content(content) if isinstance(obj, CONTAINERS) else content
     key = trace.item(key) if isinstance(key, Tensor) else key
-    if type(content) in (list, tuple, str, range) and (own := users_dunder(type(key), "__index__")) is not None:
+    if type(content) in (list, tuple, str, range) and (own := users_dunder(type_of(key), "__index__")) is not None:
         key = trace.callable(own)(key)
-    if isinstance(key, Scalar) and isinstance(content, (list, tuple)):
+    if isinstance(key, Scalar) and is_sequence(content):
         if any(map(trace.borrows.has_parts, content)):
             return at_position(trace, key, content)
         return list_item(trace, as_symbolic(trace, list(content)), key)
-    if is_open(key) and isinstance(content, dict):
-        otherwise = lacks(key) if not hasattr(type(obj), "__missing__") else None
+    if is_open(key) and is_dict(content):
+        otherwise = lacks(key) if not hasattr(type_of(obj), "__missing__") else None
         found = with_key(trace, key, content, lambda k: item_of_kind(trace, obj, k), otherwise)
         trace.found_keys.note(trace.builder, obj, key)
         return found
-    if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in content:
+    if is_dict(obj) and hasattr(type(obj), "__missing__") and key not in content:
         return _missing(trace, obj, key)
     return content[key] if type(content) in _BUILT_IN else natively(trace, operator.getitem, content, key)
 
@@ -77,17 +78,17 @@ _BUILT_IN = frozenset((list, tuple, dict, str, bytes, range, deque))
 
 def _missing(trace: Trace, obj: Any, key: Any) -> Any:
     """Return what a dict that makes its items itself gives for a key that it lacks."""
-    if not isinstance(obj, defaultdict) or obj.default_factory is None:
-        return trace.callable(type(obj).__missing__)(obj, key)
+    if not derives(type_of(obj), defaultdict) or obj.default_factory is None:
+        return trace.callable(type_of(obj).__missing__)(obj, key)
     made = trace.callable(obj.default_factory)()
     set_item(trace, obj, key, made)
     return made
 
 
 def _plain_key(trace: Trace, key: Any) -> Any:
-    if isinstance(key, tuple):
+    if is_tuple(key):
         return tuple(_plain_key(trace, k) for k in key)
-    if not isinstance(key, list):
+    if not is_list(key):
         return key
     content = trace.content(key)
     return content if isinstance(content, SymbolicList) else list(content)
@@ -131,12 +132,12 @@ def set_item_of_kind(trace: Trace, obj: Any, key: Any, value: Any) -> None:
     if isinstance(content, Variant):
         trace.on_content(obj, switch, lambda: set_item_of_kind(trace, obj, key, value))
         return
-    if isinstance(content, list) and isinstance(key, Scalar):
+    if is_list(content) and isinstance(key, Scalar):
         content = as_symbolic(trace, content, value)
     if isinstance(content, SymbolicList):
         change(trace, obj, content, "__setitem__", key, value)
         return
-    if is_open(key) and isinstance(content, dict):
+    if is_open(key) and is_dict(content):
         known = trace.found_keys.has(trace.builder, obj, key)
         with_key(trace, key, content, lambda k: set_item_of_kind(trace, obj, k, value), lacks(key) if known else None)
         return
@@ -148,7 +149,7 @@ def users_method(trace: Trace, obj: Any, name: str) -> Callable[..., Any] | None
     """Return a special method that a class defines in Python, to be called converted; None for any other object."""
     if isinstance(obj, Variant):  # its class is none of the user's
         return None
-    found = getattr(type(obj), name, None)
+    found = getattr(type_of(obj), name, None)
     return functools.partial(trace.callable(found), obj) if isinstance(found, FunctionType) else None
 
 
@@ -178,7 +179,7 @@ def del_item_of_kind(trace: Trace, obj: Any, key: Any) -> None:
     if isinstance(content, SymbolicList):
         change(trace, obj, content, "pop", key)
         return
-    if is_open(key) and isinstance(content, dict):
+    if is_open(key) and is_dict(content):
         with_key(trace, key, content, lambda k: del_item_of_kind(trace, obj, k), lacks(key))
         return
     trace.found_keys.forget(obj)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.kinds import is_dict, type_of
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tensor import Tensor, needs_value
@@ -23,18 +24,17 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 Function = Callable[[Any, Any], Any]
-BINARY: dict[str, tuple[Function, str, str]] = {
-    "+": (operator.add, "__add__", "__radd__"), "-": (operator.sub, "__sub__", "__rsub__"),
-    "*": (operator.mul, "__mul__", "__rmul__"), "/": (operator.truediv, "__truediv__", "__rtruediv__"),
-    "//": (operator.floordiv, "__floordiv__", "__rfloordiv__"), "%": (operator.mod, "__mod__", "__rmod__"),
-    "**": (operator.pow, "__pow__", "__rpow__"), "@": (operator.matmul, "__matmul__", "__rmatmul__"),
-    "&": (operator.and_, "__and__", "__rand__"), "|": (operator.or_, "__or__", "__ror__"),
-    "^": (operator.xor, "__xor__", "__rxor__"), "<<": (operator.lshift, "__lshift__", "__rlshift__"),
-    ">>": (operator.rshift, "__rshift__", "__rrshift__"), "<": (operator.lt, "__lt__", "__gt__"),
-    "<=": (operator.le, "__le__", "__ge__"), ">": (operator.gt, "__gt__", "__lt__"),
-    ">=": (operator.ge, "__ge__", "__le__"), "==": (operator.eq, "__eq__", "__eq__"),
-    "!=": (operator.ne, "__ne__", "__ne__"),
+_DUNDERS = {
+    "+": ("__add__", "__radd__"), "-": ("__sub__", "__rsub__"), "*": ("__mul__", "__rmul__"),
+    "/": ("__truediv__", "__rtruediv__"), "//": ("__floordiv__", "__rfloordiv__"), "%": ("__mod__", "__rmod__"),
+    "**": ("__pow__", "__rpow__"), "@": ("__matmul__", "__rmatmul__"), "&": ("__and__", "__rand__"),
+    "|": ("__or__", "__ror__"), "^": ("__xor__", "__rxor__"), "<<": ("__lshift__", "__rlshift__"),
+    ">>": ("__rshift__", "__rrshift__"), "<": ("__lt__", "__gt__"), "<=": ("__le__", "__ge__"),
+    ">": ("__gt__", "__lt__"), ">=": ("__ge__", "__le__"), "==": ("__eq__", "__eq__"), "!=": ("__ne__", "__ne__"),
 }  # fmt: skip
+BINARY: dict[str, tuple[Function, str, str]] = {
+    sign: (getattr(operator, name), name, swapped) for sign, (name, swapped) in _DUNDERS.items()
+}
 UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
     "-": (operator.neg, "__neg__"), "+": (operator.pos, "__pos__"), "~": (operator.invert, "__invert__"),
 }  # fmt: skip
@@ -44,7 +44,7 @@ _QUICK = frozenset((Tensor, Parameter, Scalar, int, float, bool, complex, str, b
 def binary(trace: Trace, sign: str, a: Any, b: Any) -> Any:
     """Return what `a <sign> b` gives."""
     f, name, swapped = BINARY[sign]
-    kinds = type(a), type(b)
+    kinds = type_of(a), type_of(b)
     if (kinds[0] in _QUICK and kinds[1] in _QUICK) or Variant in kinds:
         return f(a, b)
     if np.ndarray in kinds:
@@ -61,7 +61,7 @@ def binary(trace: Trace, sign: str, a: Any, b: Any) -> Any:
 def unary(trace: Trace, sign: str, x: Any) -> Any:
     """Return what `<sign>x` gives."""
     f, name = UNARY[sign]
-    own = users_dunder(type(x), name)
+    own = users_dunder(type_of(x), name)
     if own is not None:
         return trace.callable(own)(x)
     return f(x) if type(x) in _QUICK or isinstance(x, (Tensor, Variant)) else natively(trace, f, x)
@@ -78,7 +78,7 @@ def users_dunder(kind: type, name: str) -> FunctionType | None:
 
 def _users(trace: Trace, sign: str, name: str, swapped: str, a: Any, b: Any) -> Any:
     """Return what a method of the user's gives for an operator; MISSING where neither operand has one."""
-    mine, others = users_dunder(type(a), name), users_dunder(type(b), swapped)
+    mine, others = users_dunder(type_of(a), name), users_dunder(type_of(b), swapped)
     if mine is None and others is None:
         return MISSING
     ways = [functools.partial(_ask, trace, mine, name, a, b), functools.partial(_ask, trace, others, swapped, b, a)]
@@ -100,10 +100,10 @@ def _ask(trace: Trace, own: FunctionType | None, name: str, x: Any, y: Any) -> A
     """Ask one operand; NotImplemented where it does not know."""
     if own is not None:
         return trace.callable(own)(x, y)
-    if name == "__ne__" and users_dunder(type(x), "__eq__") is not None:
-        found = trace.callable(users_dunder(type(x), "__eq__"))(x, y)
+    if name == "__ne__" and users_dunder(type_of(x), "__eq__") is not None:
+        found = trace.callable(users_dunder(type_of(x), "__eq__"))(x, y)
         return found if found is NotImplemented else trace.negated(found)
-    plain = getattr(type(x), name, None)
+    plain = getattr(type_of(x), name, None)
     return NotImplemented if plain is None else plain(x, y)
 
 
@@ -113,7 +113,7 @@ def items(trace: Trace, x: Any) -> Any:
         return x
     content = trace.content(x)
     is_open = isinstance(content, (SymbolicList, Variant))
-    if is_open and isinstance(x, dict):
+    if is_open and is_dict(x):
         raise needs_value("a dict of which only the run will tell the keys was handed over key by key (`**d`)")
     if id(x) not in trace.external:
         return x
@@ -126,7 +126,7 @@ def compared(trace: Trace, sign: str, a: Any, b: Any) -> Any:
     if type(a) in _QUICK and type(b) in _QUICK:
         return f(a, b)
     if sign in ("==", "!=") and _are_alike(a, b):
-        fields = type(a).__dataclass_fields__
+        fields = type_of(a).__dataclass_fields__
         compared_ones = [n for n, field in fields.items() if field.compare]
         first, second = (tuple(trace.attribute_of(x, n) for n in compared_ones) for x in (a, b))
         return trace.compared(first, sign, second)
@@ -139,8 +139,8 @@ def compared(trace: Trace, sign: str, a: Any, b: Any) -> Any:
 
 def _are_alike(a: Any, b: Any) -> bool:
     """Return whether two objects are of one dataclass that compares them by their fields."""
-    made = getattr(type(a), "__dataclass_params__", None)
-    return type(a) is type(b) and made is not None and made.eq and users_dunder(type(a), "__eq__") is None
+    made = getattr(type_of(a), "__dataclass_params__", None)
+    return type(a) is type(b) and made is not None and made.eq and users_dunder(type_of(a), "__eq__") is None
 
 
 def truth(trace: Trace, x: Any) -> Any:
@@ -148,7 +148,7 @@ def truth(trace: Trace, x: Any) -> Any:
     if not is_plain_object(x) and not is_of_users_class(x):
         return bool(trace.content(x))
     for name in ("__bool__", "__len__"):
-        own = users_dunder(type(x), name)
+        own = users_dunder(type_of(x), name)
         if own is not None:
             found = trace.callable(own)(x)
             if trace.is_symbolic(found):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dy2st.errors import NeedsPythonValue
+from dy2st.kinds import TUPLE, is_tuple
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.effects.trace import Trace
@@ -19,7 +20,7 @@ from dy2st.runtime.tracer.values.union import Variant
 
 def is_open(key: Any) -> bool:
     """Return whether it is known only at run time what a key is."""
-    return isinstance(key, (Variant, Scalar)) or (type(key) is tuple and any(map(is_open, key)))
+    return isinstance(key, (Variant, Scalar)) or (type(key) is TUPLE and any(map(is_open, key)))
 
 
 def may_be(key: Scalar) -> tuple[Any, ...] | None:
@@ -36,7 +37,7 @@ def with_key(
     """
     if isinstance(key, Variant):
         return switch(trace, key, use)
-    if isinstance(key, tuple):
+    if is_tuple(key):
         return _with_tuple(trace, key, container, use, otherwise)
     choices = may_be(key)
     if choices is not None:
@@ -55,7 +56,7 @@ def _with_tuple(
     i = next((i for i, part in enumerate(key) if is_open(part)), None)
     if i is None:
         return use(key) if otherwise is None or key in container else otherwise()
-    parts = list(dict.fromkeys(k[i] for k in container if isinstance(k, tuple) and len(k) == len(key)))
+    parts = list(dict.fromkeys(k[i] for k in container if is_tuple(k) and len(k) == len(key)))
 
     def chosen(part: Any) -> Any:
         return _with_tuple(trace, (*key[:i], part, *key[i + 1 :]), container, use, otherwise)

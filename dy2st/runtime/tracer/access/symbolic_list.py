@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.ir.types import matches
+from dy2st.kinds import is_slice
 from dy2st.runtime.tracer.effects.container_state import Spliced
 from dy2st.runtime.tracer.effects.escape_analysis import made_aval
 from dy2st.runtime.tracer.effects.trace import Trace
@@ -46,7 +47,8 @@ def fitted(trace: Trace, items: SymbolicList, met: AbstractValue) -> SymbolicLis
         return items
     tags, wrap = _retagged(items.element, met)
     alternatives = items.element.alternatives if isinstance(items.element, OneOf) else (items.element,)
-    pairs = [(a, met.alternatives[k]) for a, k in zip(alternatives, tags, strict=True) if k] if tags else []  # type: ignore[attr-defined]
+    others = met.alternatives if isinstance(met, OneOf) else ()
+    pairs = [(a, others[k]) for a, k in zip(alternatives, tags, strict=True) if k] if tags else []
     if not all(same_form(packed(a), packed(b)) for a, b in pairs):  # an alternative is made of other values now
         return trace.rebuilt(items, met)
     if len({t for t in tags if t}) < len([t for t in tags if t]):  # a derivative goes back to the one that it was
@@ -93,7 +95,7 @@ def _insert(trace: Trace, items: SymbolicList, i: Any, x: Any) -> tuple[Symbolic
 
 
 def _set(trace: Trace, items: SymbolicList, i: Any, x: Any) -> tuple[SymbolicList, Any]:
-    if isinstance(i, slice):
+    if is_slice(i):
         return _set_slice(trace, items, i, x), None
     items = widened(trace, items, element_aval(trace, x))
     operands = [items.value, trace.scalar(i), pack(trace, x, items.element)]

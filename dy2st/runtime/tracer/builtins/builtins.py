@@ -10,6 +10,7 @@ from typing import Any
 
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
+from dy2st.kinds import type_of
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.access.attributes import (
     attr,
@@ -113,7 +114,7 @@ def _number(name: str) -> Callable[..., Any]:
             str(x)  # raises: Python needs it
         if isinstance(x, Scalar):
             return x if x.kind == name else Scalar(trace.emit(f"scalar_{name}", [x.value]))
-        own = users_dunder(type(x), f"__{name}__") or users_dunder(type(x), "__index__")
+        own = users_dunder(type_of(x), f"__{name}__") or users_dunder(type_of(x), "__index__")
         if own is not None and len(args) == 1:
             return convert(trace, trace.callable(own)(x))
         return kind(*args, **keywords)

@@ -11,6 +11,18 @@ from typing import Any
 
 from dy2st.errors import NeedsPythonValue
 from dy2st.ir.context import current
+from dy2st.kinds import (
+    TUPLE,
+    derives,
+    is_class,
+    is_container,
+    is_dict,
+    is_list,
+    is_sequence,
+    is_slice,
+    is_tuple,
+    type_of,
+)
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.side_effect_check import refuse_debugger, refuse_impure
 from dy2st.runtime.eager.tensor import Tensor, needs_value
@@ -73,7 +85,7 @@ def callable_for(trace: Trace, f: Any) -> Callable[..., Any]:
     inner = getattr(f, "__dy2st_function__", None)
     if inner is not None:
         return under_policy(getattr(f, "checkpoint", None), callable_for(trace, inner))
-    call = getattr(type(f), "__call__", None)  # noqa: B004 (the method itself is wanted, not whether there is one)
+    call = getattr(type_of(f), "__call__", None)  # noqa: B004 (the method itself is wanted, not whether there is one)
     if not isinstance(f, type) and isinstance(call, types.FunctionType) and convertible(call):
         return functools.partial(call_function, trace, call, f)
     return functools.partial(foreign_call, trace, f)
@@ -127,11 +139,11 @@ def foreign_call(trace: Trace, f: Callable[..., Any], *args: Any, **keywords: An
     """
     refuse_spliced(args)
     refuse_impure(trace.external, f, args)
-    if isinstance(f, type) and is_users_class(f):
+    if is_class(f) and is_users_class(f):
         return _construct(trace, f, args, keywords)
     for x in (f, getattr(f, "__self__", None), *args, *keywords.values()):
         note_settings(trace, x)
-    if not (isinstance(f, type) and issubclass(f, BaseException)):
+    if not (is_class(f) and derives(f, BaseException)):
         _refuse_text(trace, (*args, *keywords.values()))
     for x in (*args, *keywords.values()):
         if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
@@ -171,7 +183,7 @@ def _check_copy(trace: Trace, x: Any) -> None:
     found = trace.copies.get(id(x))
     if found is not None and not same(items_of(x), found[1]):
         raise needs_value("a container is changed by code that is not converted, and holds one of several things")
-    for item in (x.values() if isinstance(x, dict) else x) if found is not None else ():
+    for item in (x.values() if is_dict(x) else x) if found is not None else ():
         _check_copy(trace, item)
 
 
@@ -216,7 +228,7 @@ def note_settings(trace: Trace, x: Any, depth: int = 0) -> None:
     if isinstance(x, Settable):
         trace.note_settings(x)
     elif type(x) in CONTAINERS and depth < 2:
-        for item in x.values() if isinstance(x, dict) else x:
+        for item in x.values() if is_dict(x) else x:
             note_settings(trace, item, depth + 1)
 
 
@@ -225,7 +237,7 @@ def _refuse_text(trace: Trace, arguments: Any, depth: int = 0) -> None:
     for x in arguments:
         if isinstance(x, Text):
             str(x)
-        content = trace.content(x) if isinstance(x, (list, tuple)) else ()
+        content = trace.content(x) if is_sequence(x) else ()
         if depth < 3 and _is_short(content):
             _refuse_text(trace, content, depth + 1)
 
@@ -291,13 +303,13 @@ def _find(trace: Trace, x: Any, kind: type) -> Any:
     """Return the first variant, or number of which the possible values are known, among arguments."""
     if isinstance(x, kind):
         return x if not isinstance(x, Scalar) or x.choices is not None else None
-    if isinstance(x, (list, tuple, dict)):
+    if is_container(x):
         content = trace.content(x)
-        for item in content.values() if isinstance(content, dict) else content if _is_short(content) else ():
+        for item in content.values() if is_dict(content) else content if _is_short(content) else ():
             found = _find(trace, item, kind)
             if found is not None:
                 return found
-    if isinstance(x, slice):
+    if is_slice(x):
         return _find(trace, (x.start, x.stop, x.step), kind)
     return None
 
@@ -306,29 +318,29 @@ def _numbers(trace: Trace, x: Any, depth: int = 0) -> Iterator[Scalar]:
     """Yield the numbers of the run among arguments."""
     if isinstance(x, Scalar):
         yield x
-    content = trace.content(x) if isinstance(x, (list, tuple, dict)) and depth < 4 else ()
-    for item in content.values() if isinstance(content, dict) else content if _is_short(content) else ():
+    content = trace.content(x) if is_container(x) and depth < 4 else ()
+    for item in content.values() if is_dict(content) else content if _is_short(content) else ():
         yield from _numbers(trace, item, depth + 1)
 
 
 def _is_short(content: Any) -> bool:
-    return isinstance(content, (list, tuple)) and len(content) <= 64
+    return is_sequence(content) and len(content) <= 64
 
 
 def _put(trace: Trace, x: Any, old: Any, new: Any) -> Any:
     """Return arguments with one thing put in the place of another."""
     if x is old:
         return new
-    if isinstance(x, (list, tuple, dict)) and _find(trace, x, type(old)) is not None:
+    if is_container(x) and _find(trace, x, type_of(old)) is not None:
         content = trace.content(x)
-        if isinstance(content, dict):
+        if is_dict(content):
             made: Any = {k: _put(trace, i, old, new) for k, i in content.items()}
         else:
             items = [_put(trace, i, old, new) for i in content]
-            made = tuple.__new__(type(x), items) if isinstance(x, tuple) else type(x)(items)
+            made = TUPLE.__new__(type_of(x), items) if is_tuple(x) else type_of(x)(items)
         trace.copies[id(made)] = made, items_of(made)
         return made
-    if isinstance(x, slice):
+    if is_slice(x):
         return slice(*(_put(trace, i, old, new) for i in (x.start, x.stop, x.step)))
     return x
 
@@ -339,11 +351,11 @@ def plain(trace: Trace, x: Any) -> Any:
         content = trace.content(x)  # with what was appended outside, and noted as read
         if is_spliced(content):  # Python put it together of lists of unknown length
             content = trace.content(x)
-        if isinstance(content, list) and any(type(i) in CONTAINERS for i in content):
+        if is_list(content) and any(type(i) in CONTAINERS for i in content):
             return [plain(trace, i) for i in content]
-        if isinstance(content, dict) and any(type(i) in CONTAINERS for i in content.values()):
+        if is_dict(content) and any(type(i) in CONTAINERS for i in content.values()):
             return {k: plain(trace, i) for k, i in content.items()}
         return content
-    if type(x) is tuple and any(type(i) in CONTAINERS for i in x):
+    if type(x) is TUPLE and any(type_of(i) in CONTAINERS for i in x):
         return tuple(plain(trace, i) for i in x)
     return x

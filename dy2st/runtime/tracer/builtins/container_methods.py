@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2st.errors import StructureError
+from dy2st.kinds import DICT, LIST, SET, derives, is_deque, is_dict, is_list, is_sequence, type_of
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.access.attributes import attr
 from dy2st.runtime.tracer.access.boolean_ops import compare_one, meets_symbols
@@ -44,11 +45,11 @@ from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 def init_of_kind(trace: Trace, x: Any, *args: Any, **keywords: Any) -> None:
     """Do what the library's class of a container does in `__init__`: let it hold what is made of the arguments."""
-    made = trace.callable(library_kind(type(x)))(*args, **keywords)
+    made = trace.callable(library_kind(type_of(x)))(*args, **keywords)
     for name, value in settings(made).items():
         put_part(x, name, value)
     content = trace.content(made)
-    if isinstance(x, dict):
+    if is_dict(x):
         content = trace.writable(x)
         content.update(trace.content(made))
     trace.store(x, content)
@@ -60,7 +61,7 @@ def _of_kind(name: str) -> Callable[..., Any]:
     def use(trace: Trace, x: Any, *args: Any) -> Any:
         if not is_of_users_class(x):
             return trace.callable(getattr(operator, name, None) or getattr(builtins, name))(x, *args)
-        made: Any = library_kind(type(x))()
+        made: Any = library_kind(type_of(x))()
         content = trace.content(x)
         trace.store(made, content)
         if isinstance(content, SymbolicList) and holds_objects(content.element):
@@ -79,7 +80,7 @@ ITEM_METHODS: dict[str, Callable[..., Any]] = {
     "__iter__": _of_kind("iter"),
     "__contains__": _of_kind("contains"),
 }
-MUTATING = {
+MUTATING: dict[type[Any], set[str]] = {
     list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
     dict: {"pop", "popitem", "clear", "update", "setdefault", "move_to_end", "subtract"},
     set: {
@@ -118,7 +119,7 @@ def method(trace: Trace, obj: Any, name: str) -> Callable[..., Any]:
         return trace.callable(attr(trace, obj, name))
     if (own := own_method(obj, name)) is not None:
         return functools.partial(trace.callable(own), obj)
-    if is_of_users_class(obj) and not has_method(library_kind(type(obj)), name):
+    if is_of_users_class(obj) and not has_method(library_kind(type_of(obj)), name):
         return trace.callable(attr(trace, obj, name))
     return functools.partial(_container_method, trace, obj, name, kind)
 
@@ -175,7 +176,7 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
         trace.changes[id(obj)] += 1
         trace.store(obj, trace.content(trace.callable(sorted)(obj, *args, **keywords)))
         return None
-    if name == "copy" and is_of_users_class(obj) and type(obj).copy not in (list.copy, dict.copy, set.copy):
+    if name == "copy" and is_of_users_class(obj) and type_of(obj).copy not in (LIST.copy, DICT.copy, SET.copy):
         return _copy_of_users_class(trace, obj)
     if name not in MUTATING[kind]:
         content = plain_content(trace.content(obj)) if hasattr(kind, name) else trace.content(obj)
@@ -189,7 +190,7 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
         extend(trace, obj, args[0])
         return None
     content = trace.writable(obj)
-    if isinstance(content, list) and any(isinstance(a, Scalar) for a in args[:1]) and name in ("pop", "insert"):
+    if is_list(content) and any(isinstance(a, Scalar) for a in args[:1]) and name in ("pop", "insert"):
         content = as_symbolic(trace, content)
     if isinstance(content, SymbolicList):
         if name not in LIST_METHODS:
@@ -205,7 +206,7 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
 
 def _is_searched(trace: Trace, content: Any, name: str, args: tuple[Any, ...]) -> bool:
     """Return whether a list is searched for what only the run compares."""
-    if name not in ("index", "count", "remove") or len(args) != 1 or not isinstance(content, (list, tuple)):
+    if name not in ("index", "count", "remove") or len(args) != 1 or not is_sequence(content):
         return False
     return any(meets_symbols(trace, x) for x in (*args, *content))
 
@@ -215,7 +216,7 @@ def _search(trace: Trace, obj: Any, content: Any, name: str, wanted: Any) -> Any
 
     def after(place: int) -> Any:
         if place == len(content):
-            raise _missing(trace, type(content), name, wanted)
+            raise _missing(trace, type_of(content), name, wanted)
         same = content[place] is wanted or compare_one(trace, content[place], "==", wanted)
         if trace.is_symbolic(same):
             return if_exp(trace, same, lambda: found(place), lambda: after(place + 1))
@@ -248,9 +249,9 @@ def _missing(trace: Trace, kind: type, name: str, wanted: Any) -> ValueError:
 def _copy_of_users_class(trace: Trace, obj: Any) -> Any:
     """Return a copy as the library's classes make it that call the class of what they copy."""
     content = plain_content(trace.content(obj))
-    before = (obj.default_factory,) if isinstance(obj, defaultdict) else ()
-    after = (obj.maxlen,) if isinstance(obj, deque) and obj.maxlen is not None else ()
-    return trace.callable(type(obj))(*before, content, *after)
+    before = (obj.default_factory,) if derives(type_of(obj), defaultdict) else ()
+    after = (obj.maxlen,) if is_deque(obj) and obj.maxlen is not None else ()
+    return trace.callable(type_of(obj))(*before, content, *after)
 
 
 def _compared(trace: Trace, content: Any, name: str, *args: Any, **keywords: Any) -> Any:
@@ -290,8 +291,8 @@ def extend(trace: Trace, target: Any, more: Any) -> None:
 def _append_outside(trace: Trace, obj: Any, name: str, args: Any) -> None:
     """Append to a list from outside without reading it: its tail is what each run adds."""
     key = ("tail", id(obj))
-    tail = trace.log.get(key)
-    tail = [] if tail is MISSING else tail
+    found = trace.log.get(key)
+    tail: Any = [] if found is MISSING else found
     items = trace.iterate(args[0]) if name == "extend" else [args[0]]
     if isinstance(tail, SymbolicList):
         for x in items:

@@ -11,6 +11,7 @@ import inspect
 from types import FunctionType
 from typing import Any
 
+from dy2st.kinds import variables_of
 from dy2st.late import types_of
 from dy2st.runtime.tracer.access.attributes import attr, set_attr, set_plain_attr
 from dy2st.runtime.tracer.effects.trace import Trace
@@ -39,7 +40,7 @@ def init_of_dataclass(trace: Trace, f: FunctionType, made: Any, /, *args: Any, *
             value = given[name]
         elif not isinstance(field.default_factory, absent):
             value = trace.callable(field.default_factory)()
-        elif field.init or type(vars(owner).get(name)).__name__ == "member_descriptor":
+        elif field.init or type(variables_of(owner).get(name)).__name__ == "member_descriptor":
             value = field.default
         else:
             continue

@@ -19,12 +19,14 @@ from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import Variant
 
+_CACHED: type = type(functools.cache(len))
+
 
 def cached_call(trace: Trace, f: Any, callable_for: Callable[[Any, Any], Any]) -> Callable[..., Any] | None:
     """Return what to call in the place of a function with a cache; None where `f` has none."""
-    if isinstance(f, types.MethodType) and isinstance(f.__func__, functools._lru_cache_wrapper):
+    if isinstance(f, types.MethodType) and isinstance(f.__func__, _CACHED):
         return functools.partial(_call, trace, f.__func__, callable_for, f.__self__)
-    if not isinstance(f, functools._lru_cache_wrapper):
+    if not isinstance(f, _CACHED):
         return None
     return functools.partial(_call, trace, f, callable_for)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.ir.location import error_here
+from dy2st.kinds import is_sequence
 from dy2st.runtime.eager.side_effect_check import refuse_outside
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.access.items import item, users_method
@@ -55,7 +56,7 @@ def iter_(trace: Trace, x: Any, *sentinel: Any) -> Any:
     if (own := users_method(trace, x, "__iter__")) is not None:
         return own()
     if isinstance(x, PYTHON_DATA):
-        items = x if isinstance(x, (list, tuple)) else tuple(trace.content(x))
+        items = x if is_sequence(x) else tuple(trace.content(x))
         return TracedIterator(trace, lambda: python_items(trace, items))
     return iter(trace.iterate(x))
 
@@ -180,7 +181,7 @@ def zip_(trace: Trace, *iterables: Any, strict: bool = False) -> Any:
         return symbolic_zip(trace, *iterables, strict=strict)
     (at,) = pushed
     if len(iterables) == 1:
-        return map_(trace, lambda item: (item,), *iterables)
+        return map_(trace, _alone, *iterables)
     others = [
         python_items(trace, x) if iterable_of(trace, x) is None else handed_over(trace, x)()
         for i, x in enumerate(iterables) if i != at
@@ -218,6 +219,10 @@ def _is_pulled(trace: Trace, x: Any) -> bool:
     return isinstance(x, Iterator) and not isinstance(x, PushIterator) and iterable_of(trace, x) is None
 
 
+def _alone(item: Any) -> tuple[Any]:
+    return (item,)
+
+
 def map_(trace: Trace, f: Callable[..., Any], *iterables: Any) -> Any:
     """Return `map(...)` of a converted function."""
     call = trace.callable(f)
@@ -228,11 +233,11 @@ def map_(trace: Trace, f: Callable[..., Any], *iterables: Any) -> Any:
         return map(call, *(trace.iterate(x) for x in iterables))
     if len(iterables) == 1:
         parts = [handed_over(trace, iterables[0])]
-        return derived(trace, parts, lambda found: (found.length, lambda i: call(found.get(i))))
+        return derived(trace, parts, lambda found: (found[0].length, lambda i: call(found[0].get(i))))
     rows = symbolic_zip(trace, *iterables)
     if not isinstance(rows, TracedIterator):  # iterators, which Python pulls
         return itertools.starmap(call, rows)
-    return derived(trace, [rows.source], lambda found: (found.length, lambda i: call(*found.get(i))))
+    return derived(trace, [rows.source], lambda found: (found[0].length, lambda i: call(*found[0].get(i))))
 
 
 def filter_(trace: Trace, f: Callable[..., Any] | None, items: Any) -> Any:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from dy2st.kinds import is_sequence
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.builtins import itertools_source as forms
 from dy2st.runtime.tracer.builtins.iteration import iter_, iterated, list_, must_roll
@@ -38,7 +39,12 @@ def _of_the_run(trace: Trace, *iterables: Any) -> bool:
 
 def _own(trace: Trace, f: Callable[..., Any], *iterables: Any, **keywords: Any) -> Iterator[Any]:
     """Return Python's own iterator."""
-    return f(*(x if isinstance(x, TracedIterator) else trace.iterate(x) for x in iterables), **keywords)
+    return f(*(_source(trace, x) for x in iterables), **keywords)
+
+
+def _source(trace: Trace, x: Any) -> Any:
+    """Return what an iterator of Python's runs through."""
+    return x if isinstance(x, TracedIterator) else trace.iterate(x)
 
 
 def _endless(trace: Trace, get: Callable[[Any], Any]) -> TracedIterator:
@@ -80,7 +86,7 @@ def repeat_(trace: Trace, x: Any, times: Any = None) -> Any:
 def cycle_(trace: Trace, items: Any) -> Any:
     """Return `cycle(...)`."""
     items = iterated(trace, items)
-    if not _of_the_run(trace, items) and not isinstance(items, (list, tuple)):
+    if not _of_the_run(trace, items) and not is_sequence(items):
         return _own(trace, itertools.cycle, items)
     pool = _part(trace, items)()
     if trace.is_symbolic(pool.length) or pool.length == 0:  # nothing to give where there is none
@@ -101,7 +107,7 @@ def islice_(trace: Trace, items: Any, *bounds: Any) -> Any:
     symbolic = any(map(trace.is_symbolic, (start, stop, step)))
     endless = isinstance(items, TracedIterator) and items.source().length is ENDLESS
     if not (symbolic or endless or _of_the_run(trace, items)):
-        return _own(trace, lambda x: itertools.islice(x, *bounds), items)
+        return itertools.islice(_source(trace, items), *bounds)
     wrong = "Indices" if len(bounds) > 1 else "Stop argument"
     for bound, least in ((start, 0), (stop, 0), (step, 1)):
         if trace.is_symbolic(bound):
@@ -113,7 +119,8 @@ def islice_(trace: Trace, items: Any, *bounds: Any) -> Any:
     if stop is None and part().length is ENDLESS:
         return _endless(trace, lambda i: part().get(start + i * step))
 
-    def some(found: SymbolicIterable) -> tuple[Any, Callable[[Any], Any]]:
+    def some(parts: Sequence[SymbolicIterable]) -> tuple[Any, Callable[[Any], Any]]:
+        (found,) = parts
         end = found.length if stop is None else smallest(trace, [found.length, stop])
         iterations = -((start - end) // step)
         if isinstance(iterations, int):
@@ -123,7 +130,7 @@ def islice_(trace: Trace, items: Any, *bounds: Any) -> Any:
 
     if part().must_roll or symbolic:
         return derived(trace, [part], some)
-    length, get = some(part())
+    length, get = some([part()])
     made = SymbolicIterable(length, get, False)
     return TracedIterator(trace, lambda: made)
 
@@ -143,7 +150,8 @@ def pairwise_(trace: Trace, items: Any) -> Any:
     if isinstance(items, PushIterator):
         return call_function(trace, forms.pairwise, items)
 
-    def pairs(found: SymbolicIterable) -> tuple[Any, Callable[[Any], Any]]:
+    def pairs(parts: Sequence[SymbolicIterable]) -> tuple[Any, Callable[[Any], Any]]:
+        (found,) = parts
         iterations = Scalar(trace.emit("scalar_max", [trace.scalar(found.length - 1), trace.scalar(0)]))
         return iterations, lambda i: (found.get(i), found.get(i + 1))
 
@@ -180,7 +188,7 @@ def zip_longest_(trace: Trace, *iterables: Any, fillvalue: Any = None) -> Any:
     def item(items: SymbolicIterable, i: Any) -> Any:
         return trace.if_exp(trace.as_scalar(i) < items.length, lambda: items.get(i), lambda: fillvalue)
 
-    def rows(*found: SymbolicIterable) -> tuple[Any, Callable[[Any], Any]]:
+    def rows(found: Sequence[SymbolicIterable]) -> tuple[Any, Callable[[Any], Any]]:
         iterations = trace.as_scalar(0)
         for items in found:
             iterations = Scalar(trace.emit("scalar_max", [iterations.value, trace.scalar(items.length)]))
@@ -193,7 +201,7 @@ def tee_(trace: Trace, items: Any, n: int = 2) -> Any:
     """Return `tee(...)`: of what has places, iterators of their own."""
     items = iterated(trace, items)
     if isinstance(items, PushIterator) or not must_roll(trace, items):
-        return _own(trace, lambda x: itertools.tee(x, n), items)
+        return itertools.tee(_source(trace, items), n)
     part = _part(trace, items)
     return tuple(TracedIterator(trace, part) for _ in range(n))
 
@@ -210,7 +218,7 @@ def chain_(trace: Trace, *iterables: Any) -> Any:
 def from_iterable_(trace: Trace, iterables: Any) -> Any:
     """Return `chain.from_iterable(...)`."""
     iterables = iterated(trace, iterables)
-    if isinstance(iterables, (list, tuple)) and not must_roll(trace, iterables):
+    if is_sequence(iterables) and not must_roll(trace, iterables):
         return chain_(trace, *trace.iterate(iterables))
     return call_function(trace, forms.from_iterable, iterables)
 
@@ -220,7 +228,7 @@ def accumulate_(trace: Trace, items: Any, function: Any = None, *, initial: Any 
     items, first = iterated(trace, items), () if initial is None else (initial,)
     function = operator.add if function is None else function
     if not _of_the_run(trace, items):
-        return _own(trace, lambda x: itertools.accumulate(x, trace.callable(function), initial=initial), items)
+        return itertools.accumulate(_source(trace, items), trace.callable(function), initial=initial)
     if first or isinstance(items, PushIterator):
         return call_function(trace, forms.accumulate, items, function, *first)
     items = iter_(trace, items)
@@ -232,7 +240,8 @@ def starmap_(trace: Trace, function: Any, items: Any) -> Any:
     """Return `starmap(...)`."""
     items = iterated(trace, items)
     if not _of_the_run(trace, items):
-        return _own(trace, lambda x: itertools.starmap(trace.callable(function), x), items)
+        source = _source(trace, items)
+        return itertools.starmap(trace.callable(function), source)
     return call_function(trace, forms.starmap, function, items)
 
 
@@ -240,7 +249,7 @@ def combinations_(trace: Trace, items: Any, r: int) -> Any:
     """Return `combinations(...)`."""
     items = iterated(trace, items)
     if not _of_the_run(trace, items):
-        return _own(trace, lambda x: itertools.combinations(x, r), items)
+        return itertools.combinations(_source(trace, items), r)
     if isinstance(items, (PushIterator, TracedIterator)):
         items = list_(trace, items)
     return call_function(trace, forms.combinations, items, r)
@@ -269,7 +278,10 @@ def _no_item() -> None:
 
 
 def _converted(form: Any) -> Callable[..., Any]:
-    return lambda trace, *args: call_function(trace, form, *args)
+    def call(trace: Trace, *args: Any) -> Any:
+        return call_function(trace, form, *args)
+
+    return call
 
 
 ITERTOOLS: dict[Any, Callable[..., Any]] = {

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from dy2st.kinds import is_dict
 from dy2st.runtime.eager.side_effect_check import refusal
 from dy2st.runtime.tracer.builtins.string_formatting import percent
 from dy2st.runtime.tracer.builtins.warnings import line_at
@@ -42,7 +43,7 @@ def _log(trace: Trace, logger: str, level: int | None, *args: Any, stacklevel: i
     if keywords or type(level) is not int or level < 0:
         raise refusal("logging with exc_info, stack_info, extra, or a level that is no number", "log the text alone")
     if values:
-        message = percent(trace, message, values[0] if isinstance(values[0], dict) else tuple(values))
+        message = percent(trace, message, values[0] if is_dict(values[0]) else tuple(values))
     part, operands = text_part(trace, message)
     trace.emit(
         "log_record", operands, {"template": (part,), "logger": logger, "level": level, "at": line_at(stacklevel)}

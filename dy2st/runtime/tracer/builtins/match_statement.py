@@ -10,11 +10,12 @@ difference. For that long it shows its first and last items, with one that stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from dy2st.kinds import TUPLE, is_container, is_dict, is_list, type_of
 from dy2st.records import field, record
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.access.attributes import attr
@@ -44,7 +45,7 @@ def match(trace: Trace, ask: Ask, subject: Any, ends: Ends | None) -> Any:
     """
     if isinstance(subject, Variant):
         return switch(trace, subject, lambda x: match(trace, ask, x, ends))
-    if type(subject) is tuple:
+    if type(subject) is TUPLE:
         for i, part in enumerate(subject):
             if isinstance(part, Variant):
                 return switch(trace, part, lambda x: match(trace, ask, (*subject[:i], x, *subject[i + 1 :]), ends))  # noqa: B023 (called at once)
@@ -53,7 +54,7 @@ def match(trace: Trace, ask: Ask, subject: Any, ends: Ends | None) -> Any:
     content = trace.content(subject)
     if isinstance(content, Variant):
         return trace.on_content(subject, switch, lambda: match(trace, ask, subject, ends))
-    known = content if isinstance(content, type(subject)) else subject
+    known = content if isinstance(content, type_of(subject)) else subject
     return _asked(trace, ask, known, ends, _Known())
 
 
@@ -94,12 +95,12 @@ def _collect(
     if len(around) > DEEPEST or any(x is one for one in around):
         return
     inside: Any = ()
-    if isinstance(x, list) and id(x) in known.shown:
+    if is_list(x) and id(x) in known.shown:
         inside = known.shown[id(x)][1]
-    elif isinstance(x, list) and isinstance(trace.content(x), SymbolicList):
+    elif is_list(x) and isinstance(trace.content(x), SymbolicList):
         lists.append(x)
-    elif isinstance(x, (tuple, list, dict)):
-        inside = x.values() if isinstance(x, dict) else x
+    elif is_container(x):
+        inside = x.values() if is_dict(x) else x
     elif is_plain_object(x):
         if id(x) not in found:
             found[id(x)] = x, {name: attr(trace, x, name) for name in trace.attributes_of(x)}
@@ -125,7 +126,7 @@ def _by_length(trace: Trace, x: list[Any], ends: Ends, use: Callable[[list[Any]]
 
 
 @contextmanager
-def _showing(known: _Known) -> Iterator[None]:
+def _showing(known: _Known) -> Generator[None]:
     """Let open lists hold the items that were chosen for the length of a `with`."""
     before = [(x, list(x)) for x, _ in known.shown.values()]
     try:
@@ -138,7 +139,7 @@ def _showing(known: _Known) -> Iterator[None]:
 
 
 @contextmanager
-def _holding(found: Attributes) -> Iterator[None]:
+def _holding(found: Attributes) -> Generator[None]:
     """Let objects have the given attributes for the length of a `with`."""
     before = [(x, attributes(x)) for x, _ in found.values()]
     try:

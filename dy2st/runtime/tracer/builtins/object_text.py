@@ -6,6 +6,7 @@ from typing import Any
 
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
+from dy2st.kinds import type_of
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.access.operators import users_dunder
 from dy2st.runtime.tracer.effects.barrier import natively
@@ -22,9 +23,9 @@ def text_of_object(trace: Trace, x: Any, conversion: str, spec: str) -> tuple[Pa
         raise needs_value("the text of a list that only the run will tell")
     if is_atom(x):
         return written(x, conversion, spec), []
-    if conversion == "" and (own := users_dunder(type(x), "__format__")) is not None:
+    if conversion == "" and (own := users_dunder(type_of(x), "__format__")) is not None:
         return text_part(trace, trace.callable(own)(x, spec), "s")
-    own = _text_method(type(x), conversion)
+    own = _text_method(type_of(x), conversion)
     if own is not None:
         return text_part(trace, trace.callable(own)(x), "a" if conversion == "a" else "s", spec)
     return natively(trace, written, x, conversion, spec), []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from dy2st.dtypes import float64, int64
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.types import ScalarType
+from dy2st.kinds import is_tuple
 from dy2st.ops.control.scalar import ScalarMax, ScalarMin
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.access.items import item
@@ -41,7 +43,8 @@ def sorted_(trace: Trace, items: Any, *, key: Any = None, reverse: bool = False)
     found = [call(x) for x in known]
     if not any(_is_symbolic(trace, k) for k in found):
         return [known[i] for i in natively(trace, _places, found, reverse)]
-    elements, keys = [], []
+    elements: list[Any] = []
+    keys: list[Any] = []
     trace.store(elements, as_symbolic(trace, known))
     trace.store(keys, as_symbolic(trace, [_components(trace, k) for k in found]))
     return _in_order(trace, elements, _columns(trace, keys), bool(reverse))
@@ -53,12 +56,12 @@ def _places(keys: list[Any], reverse: bool) -> list[int]:
 
 
 def _is_symbolic(trace: Trace, key: Any) -> bool:
-    return any(_is_symbolic(trace, k) for k in key) if isinstance(key, tuple) else trace.is_symbolic(key)
+    return any(_is_symbolic(trace, k) for k in key) if is_tuple(key) else trace.is_symbolic(key)
 
 
 def _components(trace: Trace, key: Any) -> tuple[Any, ...]:
     """Return the numbers that decide the order, the first first."""
-    if isinstance(key, tuple):
+    if is_tuple(key):
         return tuple(number for part in key for number in _components(trace, part))
     if isinstance(key, Tensor):
         key = trace.item(key)
@@ -76,11 +79,16 @@ def _columns(trace: Trace, keys: Any) -> list[Tensor]:
     made: list[Tensor] = []
     for i, aval in enumerate(content.element.items):
         whole = aval.number_kind in ("int", "bool")
-        of = (lambda k: k[i]) if whole else lambda k: trace.callable(float)(k[i])  # noqa: B023 (called at once)
-        numbers = trace.content(collected(trace, iterable_of(trace, keys), of=of))
+        part = functools.partial(_part, trace, i, whole)
+        numbers = trace.content(collected(trace, iterable_of(trace, keys), of=part))
         dtype = int64 if whole else float64
         made.append(trace.wrap(trace.emit("list_to_tensor", [numbers.value], {"dtype": dtype}), True))
     return made
+
+
+def _part(trace: Trace, i: int, whole: bool, key: Any) -> Any:
+    """Return a part of a key, as a float where it is not `whole`."""
+    return key[i] if whole else trace.callable(float)(key[i])
 
 
 def _in_order(trace: Trace, elements: list[Any], columns: list[Tensor], reverse: bool) -> list[Any]:

@@ -9,6 +9,7 @@ import re
 from string import Formatter
 from typing import Any
 
+from dy2st.kinds import is_dict, is_tuple
 from dy2st.runtime.tracer.builtins.builtins import BUILTINS
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.trace import Trace
@@ -19,9 +20,9 @@ FIELD = re.compile(r"%(?:\((\w+)\))?([#0\- +]*)(\*|\d+)?(?:\.(\*|\d+))?[hlL]?([d
 
 def percent(trace: Trace, text: str, values: Any) -> Any:
     """Return `text % values`."""
-    given = values if isinstance(values, tuple) else (values,)
+    given = values if is_tuple(values) else (values,)
     content = trace.content(values)
-    if not has_symbols(trace, given) and not (isinstance(content, dict) and has_symbols(trace, content)):
+    if not has_symbols(trace, given) and not (is_dict(content) and has_symbols(trace, content)):
         return natively(trace, operator.mod, text, values)
     parts: list[Any] = []
     end, used = 0, 0
@@ -39,7 +40,7 @@ def percent(trace: Trace, text: str, values: Any) -> Any:
         value = given[used] if name is None else content[name]
         used += name is None
         parts.append(_part(trace, value, kind, flags, width or "", precision))
-    if used < len(given) and not isinstance(content, dict):
+    if used < len(given) and not is_dict(content):
         raise TypeError("not all arguments converted during string formatting")
     return fstring(trace, *parts, text[end:])
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from types import CodeType, FrameType
 from typing import Any
 
-from dy2st.ir.location import is_user_frame
+from dy2st.ir.location import frame_at, is_user_frame
 from dy2st.ops.control.warn import CATEGORIES
 from dy2st.runtime.eager.side_effect_check import refusal
 from dy2st.runtime.interpreter.error_locations import is_part
@@ -37,7 +36,7 @@ def warn(
 def line_at(stacklevel: int) -> tuple[str, int]:
     """Return the file and line of the user's function so many calls further out."""
     place, code = ("<unknown>", 0), None
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = frame_at(1)
     while frame is not None and stacklevel >= 0:
         if is_user_frame(frame) and not _is_around(code, frame.f_code):
             stacklevel -= 1

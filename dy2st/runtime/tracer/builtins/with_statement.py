@@ -11,12 +11,13 @@ import dis
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import pairwise
-from types import FunctionType, GeneratorType
+from types import FunctionType
 from typing import Any
 
 from dy2st.errors import Dy2stError, StructureError
 from dy2st.ir.location import error_at, is_user_frame, user_location
 from dy2st.ir.program import Operation
+from dy2st.kinds import is_generator, type_of
 from dy2st.runtime.tracer.builtins.calls import convertible
 from dy2st.runtime.tracer.control_flow.conditional import Diverged
 from dy2st.runtime.tracer.control_flow.recursion import call_function
@@ -44,7 +45,7 @@ def with_(trace: Trace, manager: Any, body: Callable[[Any], None], get_state: Th
     def finished() -> None:
         _call(trace, manager, "__exit__", None, None, None)
 
-    kinds = (BaseException,) if _may_end(type(manager).__exit__) else ()
+    kinds = (BaseException,) if _may_end(type_of(manager).__exit__) else ()
     with_handlers(trace, lambda: body(entered), failed, finished, lambda: kinds, get_state, set_state, names)
 
 
@@ -69,7 +70,7 @@ def _may_end(method: Any) -> bool:
 
 
 def _call(trace: Trace, manager: Any, name: str, *args: Any) -> Any:
-    method = getattr(type(manager), name)
+    method = getattr(type_of(manager), name)
     if convertible(method):
         return call_function(trace, method, manager, *args)
     if (method.__module__ or "").startswith("dy2st."):
@@ -78,7 +79,7 @@ def _call(trace: Trace, manager: Any, name: str, *args: Any) -> Any:
 
 
 def _is_users(manager: Any) -> bool:
-    return any(convertible(getattr(type(manager), name, None)) for name in ("__enter__", "__exit__"))
+    return any(convertible(getattr(type_of(manager), name, None)) for name in ("__enter__", "__exit__"))
 
 
 class ConvertedManager:
@@ -111,16 +112,19 @@ class ConvertedManager:
 def _catches(manager: Any) -> bool:
     """Return whether a manager does anything but to pass on what leaves its body."""
     generator = getattr(manager, "gen", None)
-    return not isinstance(generator, GeneratorType) or cleans_up(generator)
+    return not is_generator(generator) or cleans_up(generator)
+
+
+_LIBRARYS: tuple[type, ...] = (suppress, ExitStack)
 
 
 def context_manager(trace: Trace, manager: Any) -> Any:
     """Return what a `with` that stays Python's takes in place of `manager`."""
     generator = getattr(manager, "gen", None)  # of @contextmanager
-    if isinstance(generator, GeneratorType):
+    if is_generator(generator):
         users = generator.gi_frame is None or is_user_frame(generator.gi_frame)
     else:
-        users = _is_users(manager) or isinstance(manager, (suppress, ExitStack))
+        users = _is_users(manager) or isinstance(manager, _LIBRARYS)
     return ConvertedManager(trace, manager) if users else manager
 
 

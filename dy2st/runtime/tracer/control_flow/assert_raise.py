@@ -14,6 +14,7 @@ from typing import Any
 from dy2st.errors import StructureError
 from dy2st.ir.location import error_at
 from dy2st.ir.program import Value
+from dy2st.kinds import is_list
 from dy2st.ops.control.control_flow import RAISABLE
 from dy2st.records import field, record
 from dy2st.runtime.tracer.control_flow.catchable_errors import RunError
@@ -40,7 +41,7 @@ def assert_(trace: Trace, test: Thunk, message: Thunk | None) -> None:
     if trace.attempts or trace.has_written():
         if_exp(trace, trace.truth(condition), lambda: None, lambda: _failed(message))
         return
-    value = predicate(trace, trace.truth(condition) if isinstance(condition, list) else condition)
+    value = predicate(trace, trace.truth(condition) if is_list(condition) else condition)
     aval, operands = (None, []) if message is None else text_of(trace, message())
     trace.emit("assert", [value, *operands], {"template": aval})
 

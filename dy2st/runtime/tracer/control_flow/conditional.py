@@ -8,7 +8,7 @@ the branches left different things, the abstract value that fits both says what 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,7 +95,7 @@ class Branch:
                 self.writes.update({k: by_value(self.trace, x, self.old) for k, x in self.writes.items()})
 
     @contextmanager
-    def _inside(self) -> Iterator[None]:
+    def _inside(self) -> Generator[None]:
         """Stand where the branch ends for the length of a `with`."""
         with self.trace.inside(self.builder, self.writes), self.trace.borrows.at(self.borrows):
             yield
@@ -179,7 +179,7 @@ def join_branches(trace: Trace, pred: Value, then: Thunk, orelse: Thunk, get_sta
                   names: Sequence[str]) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Trace both branches and emit the `cond`; return the joined local variables and results."""
     return join_blocks(
-        trace, lambda *ways: emit_cond(trace, pred, *ways), then, orelse, get_state, set_state, names, pred
+        trace, functools.partial(emit_cond, trace, pred), then, orelse, get_state, set_state, names, pred
     )
 
 
@@ -306,7 +306,7 @@ def _grows(a: AbstractValue, b: AbstractValue) -> bool:
 def _named_by_one(trace: Trace, a: AbstractValue, b: AbstractValue) -> set[int]:
     """Return the containers inside that one abstract value names, by id, where the other has one that is made anew."""
     if isinstance(a, Items) and isinstance(b, Items) and a.keys == b.keys and len(a.items) == len(b.items):
-        found = set().union(*(_named_by_one(trace, p, q) for p, q in zip(a.items, b.items, strict=True)))
+        found = set[int]().union(*(_named_by_one(trace, p, q) for p, q in zip(a.items, b.items, strict=True)))
         pairs = [pair for p, q in zip(a.items, b.items, strict=True) for pair in ((p, q), (q, p))]
         named = [p.object for p, q in pairs if isinstance(p, Const) and isinstance(q, NewList)]
         return found | {id(x) for x in named if not trace.is_from_outside(x)}

@@ -8,13 +8,12 @@ A Python number that is another one in each call (a depth) is a value of the run
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.ir.builder import Builder
-from dy2st.ir.location import error_here
+from dy2st.ir.location import error_here, frame_at
 from dy2st.ir.program import Value
 from dy2st.ops.control.control_flow import outward
 from dy2st.records import field, record
@@ -186,7 +185,7 @@ def _attempt(trace: Trace, found: RecursiveFunction, child: Builder, body: Calla
             values += entering
             trace.commit_joined(key, unflatten(trace, iter(entering), aval))
         trace.active.append(ActiveCall(found.function, arguments, child))
-        bottom, trace.bottom = trace.bottom, sys._getframe()
+        bottom, trace.bottom = trace.bottom, frame_at(0)
         try:
             result = body(arguments)
         except Diverged:

@@ -6,6 +6,7 @@ again: a `cond` repeats the view of the branch that ran, or its write.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dy2st.autodiff.cotangents import close_cond
@@ -42,7 +43,7 @@ class ChosenView(View):
         self.was_written = True
         return self._either(recorder, lambda view: view.put(recorder, base, value))
 
-    def _either(self, recorder: Recording, make: Any) -> Value:
+    def _either(self, recorder: Recording, make: Callable[[View], Value]) -> Value:
         b = recorder.builder
         blocks = b.child(), b.child()
         for child, view in zip(blocks, self.ways, strict=True):

@@ -10,7 +10,7 @@ user's handlers run as Python runs them, with the exception that the site raises
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from dy2st.ir.location import error_here
 from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value
 from dy2st.ir.types import Type
+from dy2st.kinds import is_tuple
 from dy2st.ops.control.control_flow import outward, visible_symbols
 from dy2st.records import record
 from dy2st.runtime.signal_delivery import Interrupted
@@ -62,7 +63,7 @@ class TracedTry:
         self.known: list[Any] | None = None
 
     @contextmanager
-    def active(self) -> Iterator[None]:
+    def active(self) -> Generator[None]:
         """Take note of what the code in a `with` raises."""
         self.trace.attempts.append(self)
         try:
@@ -108,7 +109,7 @@ class TracedTry:
         """Return what the handlers of this `try`, and of those around it, catch."""
         if self.known is None:
             kinds = [kind for attempt in (*self.around, self) for kind in attempt.kinds()]
-            self.known = [k for kind in kinds for k in (kind if isinstance(kind, tuple) else (kind,))]
+            self.known = [k for kind in kinds for k in (kind if is_tuple(kind) else (kind,))]
         return self.known
 
     def lasts(self, key: Key) -> bool:

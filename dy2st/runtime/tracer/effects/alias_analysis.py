@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dy2st.kinds import is_container, is_dict
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.abstract import AbstractValue, AfterObjects, Const, MadeObject
@@ -48,7 +49,7 @@ class AliasAnalysis:
         joined = [group for group in groups.values() if len(group) > 1]
         if len(joined) + len(alone) < 2:
             return
-        largest = max(joined, key=len, default=[])  # the others go over to it, so that no object does so often
+        largest = max(joined, key=len, default=list[Any]())  # the others go over to it, so that no object does so often
         for x in [*(x for group in joined if group is not largest for x in group), *alone.values()]:
             largest.append(x)
             self.groups[id(x)] = largest
@@ -63,17 +64,17 @@ class AliasAnalysis:
         if isinstance(made, HeldContent):
             self.same([made.container, *(x.container for x in sources if isinstance(x, HeldContent))])
             made = made.items
-        if isinstance(made, dict):
+        if is_dict(made):
             parts = [x.items if isinstance(x, HeldContent) else x for x in sources]
             for key, item in made.items():
-                self.joined(item, *(x[key] for x in parts if isinstance(x, dict) and key in x))
+                self.joined(item, *(x[key] for x in parts if is_dict(x) and key in x))
 
     def hold(self, x: Any) -> None:
         """Note that a list or variant holds the tensors in `x` by value."""
         if isinstance(x, Variant) or (isinstance(x, Tensor) and not isinstance(root(x), Variant)):
             self.held[id(root(x))] = root(x)
-        elif isinstance(x, (list, tuple, dict)):
-            for item in x.values() if isinstance(x, dict) else x:
+        elif is_container(x):
+            for item in x.values() if is_dict(x) else x:
                 self.hold(item)
 
     def others(self, t: Any) -> list[Any]:
@@ -105,8 +106,8 @@ def tensors_in(x: Any) -> Iterator[Any]:
     elif isinstance(x, HeldContent):
         yield x.container
         yield from tensors_in(x.items)
-    elif isinstance(x, (list, tuple, dict)):
-        for item in x.values() if isinstance(x, dict) else x:
+    elif is_container(x):
+        for item in x.values() if is_dict(x) else x:
             yield from tensors_in(item)
 
 

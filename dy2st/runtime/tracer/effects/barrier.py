@@ -14,13 +14,13 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from dy2st.errors import Dy2stError
+from dy2st.ir.literals import is_array
+from dy2st.kinds import is_dict
 from dy2st.late import types_of
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.side_effect_check import OF_ARRAYS
@@ -63,7 +63,7 @@ _CHANGE = frozenset(
 
 def _refuse_hidden(trace: Trace, owner: Any, name: str) -> None:
     """Raise NeedsPythonValue where a method changes what nobody can see, and the trace may not."""
-    if isinstance(owner, np.ndarray) and name in OF_ARRAYS:
+    if is_array(owner) and name in OF_ARRAYS:
         refuse_change(trace, owner)
     if name in _CHANGE and isinstance(owner, types_of(*_HIDDEN)) and id(owner) not in trace.made.iterators:
         born = trace.made.library.get(id(owner))
@@ -107,7 +107,7 @@ def _raises_eagerly(f: Any, args: Any) -> bool:
 
 
 @contextmanager
-def shown(reach: Reach) -> Iterator[None]:
+def shown(reach: Reach) -> Generator[None]:
     """Show what the trace wrote for the length of a `with`; note what was changed meanwhile."""
     notes: list[Callable[[], None]] = []
     done: list[Any] = []
@@ -129,11 +129,11 @@ def note_born(trace: Trace, x: Any, known: Any = ()) -> None:
     elif is_plain_object(x) or is_of_users_class(x):
         trace.made.objects[id(x)] = x
         held = plain_content(x) if isinstance(x, CONTAINERS) else ()
-        for item in (*attributes(x).values(), *(held.values() if isinstance(held, dict) else held)):
+        for item in (*attributes(x).values(), *(held.values() if is_dict(held) else held)):
             if id(item) not in known and id(item) not in trace.external and id(item) not in trace.made.objects:
                 note_born(trace, item, known)
     elif type(x) in (list, tuple, dict):
-        for item in x.values() if isinstance(x, dict) else x:
+        for item in x.values() if is_dict(x) else x:
             if id(item) not in known and id(item) not in trace.external and id(item) not in trace.made.objects:
                 note_born(trace, item, known)
     elif not is_atom(x) and not isinstance(x, CONTAINERS) and is_plain_module(type(x).__module__):

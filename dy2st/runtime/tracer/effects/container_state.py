@@ -18,6 +18,7 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.ir.builder import Builder
+from dy2st.kinds import is_deque, is_dict, is_list, is_mutable_set
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.effects.alias_analysis import AliasAnalysis
 from dy2st.runtime.tracer.effects.known_keys import KnownKeys
@@ -123,7 +124,7 @@ class ContainerState:
     def writable(self, x: Any) -> Any:
         """Return a copy of a container's content that the innermost block may change and hand to `store`."""
         content = self.content(x)
-        if isinstance(x, deque) and isinstance(content, deque):  # one of several contents does not know the length
+        if is_deque(x) and is_deque(content):  # one of several contents does not know the length
             return deque(content, x.maxlen)
         return copied(content) if isinstance(content, CONTAINERS) else copy.copy(content)
 
@@ -183,7 +184,7 @@ class ContainerState:
         if id(x) in self.external or id(x) not in self.first:
             return
         shown = [Spliced(content)] if isinstance(content, (SymbolicList, Variant)) else content
-        fill(x, dict.fromkeys(shown) if isinstance(x, dict) and isinstance(shown, list) else shown)
+        fill(x, dict.fromkeys(shown) if is_dict(x) and is_list(shown) else shown)
 
     def show_attribute(self, key: Key, value: Any) -> None:
         """Let an object made in the trace have an attribute, for what Python's own operations read."""
@@ -253,8 +254,8 @@ class ContainerState:
 def _same_items(x: Any, known: Any) -> bool:
     if len(x) != len(known):
         return False
-    if isinstance(x, dict):
+    if is_dict(x):
         return all(a is b and x[a] is known[b] for a, b in zip(x, known, strict=True))
-    if isinstance(x, set):
+    if is_mutable_set(x):
         return x == known
     return all(a is b for a, b in zip(x, known, strict=True))

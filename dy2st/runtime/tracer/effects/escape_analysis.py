@@ -8,15 +8,14 @@ from outside.
 
 from __future__ import annotations
 
-import sys
 import types
-from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dy2st.errors import StructureError
-from dy2st.ir.location import error_here, is_user_frame
+from dy2st.ir.location import error_here, frame_at, is_user_frame
 from dy2st.ir.program import Value
+from dy2st.kinds import is_container, is_deque, is_dict, is_tuple, type_of
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.alias_analysis import HeldContent, named_in, root
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
@@ -66,20 +65,20 @@ class _TakenApart:
         self.count = 0
 
     def aval(self, x: Any) -> AbstractValue:
-        if isinstance(x, tuple):
+        if is_tuple(x):
             refuse_attributes(self.trace, x)
             return Items(type(x), tuple(map(self.aval, x)))
         if id(x) in self.old or self.trace.is_from_outside(x):
             return abstract_value_of(self.trace, x)
         if type(x) in CONTAINERS:
-            if isinstance(x, deque) and x.maxlen is not None:
+            if is_deque(x) and x.maxlen is not None:
                 raise StructureError("a deque with a greatest length is made inside of a branch or loop")
             self.enter(x)
             made: AbstractValue = NewList(self.content(self.trace.content(x)))
         elif is_plain_object(x) or is_of_users_class(x):
             self.enter(x)
             found = self.trace.made_of(x)
-            made = NewObject(type(x), tuple(found), tuple(self.part(name, item) for name, item in found.items()))
+            made = NewObject(type_of(x), tuple(found), tuple(self.part(name, item) for name, item in found.items()))
         else:
             return abstract_value_of(self.trace, x)
         self.around.pop()
@@ -89,7 +88,7 @@ class _TakenApart:
         return NewList(self.content(self.trace.content(x))) if name == CONTENT else self.aval(x)
 
     def content(self, content: Any) -> AbstractValue:
-        if isinstance(content, dict):
+        if is_dict(content):
             return Items(dict, tuple(map(self.aval, content.values())), tuple(content))
         if isinstance(content, CONTAINERS):
             kind = next(k for k in CONTAINERS if isinstance(content, k))
@@ -112,7 +111,7 @@ class _TakenApart:
 
 def is_plain_object(x: Any) -> bool:
     """Return whether `x` is an instance of a user's class that is no more than its attributes."""
-    kind = type(x)
+    kind = type_of(x)
     if kind.__flags__ & (1 << 9) == 0 or kind.__new__ is not object.__new__:
         return False
     if not hasattr(x, "__dict__") and not slots_of(kind):
@@ -151,7 +150,7 @@ def old_objects(trace: Trace) -> set[int]:
             if isinstance(content, (Variant, SymbolicList)):
                 held = content.alternatives if isinstance(content, Variant) else (content.element,)
                 content = [i for t in held for i in named_in(t)]
-            items = content.values() if isinstance(content, dict) else content
+            items = content.values() if is_dict(content) else content
             waiting += (i for i in items if _may_hold(i)) if isinstance(content, (*CONTAINERS, tuple)) else ()
             waiting += filter(_may_hold, attributes(x).values())
         elif is_plain_object(x):
@@ -175,7 +174,7 @@ def was_there(trace: Trace, key: Key, old: set[int]) -> bool:
 
 def is_visible(trace: Trace, t: Tensor | Variant) -> bool:
     """Return whether a tensor was there before the block that is being closed."""
-    payload, builder = t._value if isinstance(t, Variant) else t.payload, trace.builder
+    payload, builder = t.payload, trace.builder
     while builder is not None and isinstance(payload, Value):
         if payload.block is builder.block:
             return True
@@ -204,7 +203,7 @@ def _may_hold(x: Any) -> bool:
 def variables(trace: Trace) -> list[Any]:
     """Return what the variables of the user's running functions hold."""
     found: list[Any] = []
-    frame: types.FrameType | None = sys._getframe(1)
+    frame: types.FrameType | None = frame_at(1)
     while frame is not None and frame is not trace.outermost:
         if is_user_frame(frame) or HELPER in frame.f_code.co_freevars:
             found += frame.f_locals.values()
@@ -214,7 +213,7 @@ def variables(trace: Trace) -> list[Any]:
 
 def held_elsewhere(trace: Trace, key: Key | None, left: Sequence[Any]) -> set[int]:
     """Return the ids of the containers and objects that are held elsewhere than in what branches left under a key."""
-    beside = {id(x) for x in left} | ({key[1]} if key is not None and len(key) > 1 else set())
+    beside = {*map(id, left), *(key[1:2] if key is not None else ())}
     return reached(trace, beside)
 
 
@@ -241,7 +240,7 @@ def refuse_shared(trace: Trace, t: Any) -> None:
 def held_in(trace: Trace, key: Any, x: Any, around: tuple[int, ...] = ()) -> Any:
     """Return the tensors and variants that a local variable, or what stands under a key of the log, leads to."""
     if isinstance(x, (Tensor, Variant)):
-        skipped = isinstance(key, tuple) and (
+        skipped = is_tuple(key) and (
             key[0] in ("data", "grad")
             or (key[0] == "attr" and _is_outside(trace, x))  # it belongs to its attribute, which gets another one
         )
@@ -253,8 +252,8 @@ def held_in(trace: Trace, key: Any, x: Any, around: tuple[int, ...] = ()) -> Any
     if isinstance(content, Variant):
         return HeldContent(x, {0: content})
     items: dict[Any, Any] = {}
-    if isinstance(content, (dict, list, tuple, deque)):
-        pairs = content.items() if isinstance(content, dict) else enumerate(content)
+    if is_container(content) or is_deque(content):
+        pairs: Iterable[tuple[Any, Any]] = content.items() if is_dict(content) else enumerate(content)
         items = {k: held_in(trace, None, i, around) for k, i in pairs}
     if is_of_users_class(x):
         items |= {(".", k): held_in(trace, None, i, around) for k, i in trace.attributes_of(x).items()}
@@ -295,7 +294,7 @@ def reached(trace: Trace, beside: Iterable[int] = ()) -> set[int]:
         if isinstance(x, Variant):
             found.add(id(root(x)))
         elif isinstance(x, (*CONTAINERS, tuple)):
-            waiting += x.values() if isinstance(x, dict) else x
+            waiting += x.values() if is_dict(x) else x
             waiting += attributes(x).values()
         elif is_plain_object(x):
             found.add(id(x))

@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 
 from dy2st.ir.context import current
+from dy2st.ir.literals import is_array
 from dy2st.ir.program import Value
+from dy2st.kinds import DEQUE, DICT, LIST, is_deque, is_dict, is_list, is_mutable_set, is_tuple, variables_of
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.effects.code_names import contents_of
@@ -38,6 +40,7 @@ from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 MOST = 20_000
 """So many containers and objects are looked at for one call."""
 SYMBOLIC = (Scalar, Variant, SymbolicList, Text, Spliced)
+_FROZEN: tuple[type, ...] = (frozenset,)
 ELEMENTS: tuple[type, ...] = (np.ndarray, bytearray, array.array)
 _ATOMS = frozenset((
     int, float, bool, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), type, range, np.dtype,
@@ -83,10 +86,10 @@ class Reach:
         if isinstance(x, CONTAINERS):
             thing = ReachedContainer(trace, x)
             self.things.append(thing)
-            inner = [*thing.shown, *thing.shown.values()] if isinstance(thing.shown, dict) else thing.shown
-            return [*((i, False) for i in inner), *((i, outside) for i in vars(x).values())] if hasattr(x, "__dict__") \
-                else [(i, False) for i in inner]  # fmt: skip
-        if isinstance(x, (tuple, frozenset)):
+            inner = [*thing.shown, *thing.shown.values()] if is_dict(thing.shown) else thing.shown
+            own = variables_of(x).values() if hasattr(x, "__dict__") else ()
+            return [*((i, False) for i in inner), *((i, outside) for i in own)]
+        if is_tuple(x) or isinstance(x, _FROZEN):
             return [(i, outside) for i in x]
         if isinstance(x, ELEMENTS):
             self.things.append(ReachedArray(trace, whole(x)))
@@ -109,7 +112,7 @@ class Reach:
 
 def whole(x: Any) -> Any:
     """Return the array whose memory a view shows."""
-    while isinstance(x, np.ndarray) and isinstance(x.base, ELEMENTS):
+    while is_array(x) and isinstance(x.base, ELEMENTS):
         x = x.base
     return x
 
@@ -128,7 +131,7 @@ def _of_function(f: types.FunctionType) -> Iterator[Any]:
 def of_class(kind: Any) -> Iterator[Any]:
     """Return what the special methods that the user wrote for a class name from outside: code may run them unseen."""
     for base in kind.__mro__:
-        for name, f in vars(base).items() if not is_plain_module(base.__module__) else ():
+        for name, f in variables_of(base).items() if not is_plain_module(base.__module__) else ():
             if isinstance(f, types.FunctionType) and name.startswith("__"):
                 yield from _of_function(f)
 
@@ -139,7 +142,7 @@ class ReachedContainer:
     def __init__(self, trace: Trace, x: Any):
         self.trace, self.x = trace, x
         content = trace.content(x)
-        items = content.values() if isinstance(content, dict) else content
+        items = content.values() if is_dict(content) else content
         if not isinstance(content, CONTAINERS) or any(type(i) is Spliced for i in items):
             raise needs_value(f"code that is not converted reads a {type(x).__name__} that only the run will tell")
         self.real, self.shown = items_of(x), items_of(content)
@@ -162,7 +165,7 @@ class ReachedContainer:
             put(self.x, self.real)
         if not changed:
             return None
-        made = deque(now, self.x.maxlen) if isinstance(self.x, deque) else now
+        made = deque(now, self.x.maxlen) if is_deque(self.x) else now
         if not self.outside:
             self.trace.first.setdefault(id(self.x), copy.copy(self.shown))
         return lambda: self.trace.store(self.x, made)
@@ -241,7 +244,7 @@ class ReachedArray:
         """Put back what stood there; return what refuses a change."""
         if self.before is None or _same_elements(self.before, self.x):
             return None
-        if isinstance(self.x, np.ndarray):
+        if is_array(self.x):
             self.x[...] = self.before
         else:
             self.x[:] = self.before
@@ -279,7 +282,7 @@ def _is_fixed(x: Any) -> bool:
 
 
 def _same_elements(a: Any, b: Any) -> bool:
-    if not isinstance(a, np.ndarray):
+    if not is_array(a):
         return a == b
     return a.shape == b.shape and a.dtype == b.dtype and (
         all(x is y for x, y in zip(a.flat, b.flat, strict=True)) if a.dtype.hasobject else a.tobytes() == b.tobytes()
@@ -288,33 +291,33 @@ def _same_elements(a: Any, b: Any) -> bool:
 
 def items_of(x: Any) -> Any:
     """Return a plain copy of a container."""
-    if isinstance(x, dict):
-        return dict(dict.items(x))
-    return set(x) if isinstance(x, set) else [*(list.__iter__(x) if isinstance(x, list) else x)]
+    if is_dict(x):
+        return dict(DICT.items(x))
+    return set(x) if is_mutable_set(x) else [*(LIST.__iter__(x) if is_list(x) else x)]
 
 
 def same(a: Any, b: Any) -> bool:
     """Return whether two plain copies hold the same things, in the same order."""
     if len(a) != len(b):
         return False
-    if isinstance(a, dict):
+    if is_dict(a):
         pairs = zip(a.items(), b.items(), strict=True)
         return all((k is m or k == m) and v is w for (k, v), (m, w) in pairs)
-    return a == b if isinstance(a, set) else all(x is y for x, y in zip(a, b, strict=True))
+    return a == b if is_mutable_set(a) else all(x is y for x, y in zip(a, b, strict=True))
 
 
 def put(x: Any, items: Any) -> None:
     """Let a container hold items; no code of its class runs."""
-    if isinstance(x, list):
-        list.__setitem__(x, slice(None), items)
+    if is_list(x):
+        LIST.__setitem__(x, slice(None), items)
         return
     kinds = {k.__name__: k for k in type(x).__mro__ if k.__module__ in ("builtins", "collections")}
     kind: Any = kinds.get("OrderedDict") or kinds.get("dict") or kinds.get("set") or deque
     kind.clear(x)
-    if isinstance(x, dict):
+    if is_dict(x):
         for key, value in items.items():
             kind.__setitem__(x, key, value)
     elif kind is deque:
-        deque.extend(x, items)
+        DEQUE.extend(x, items)
     else:
         kind.update(x, items)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dy2st.kinds import is_dict, is_tuple
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.effects.trace import Trace
@@ -28,12 +29,12 @@ def parts_of(trace: Trace, x: Any, seen: set[int] | None = None) -> Iterator[Any
         content = trace.log.get(("items", id(x)))
         content = plain_content(x) if content is MISSING else content
         if isinstance(content, CONTAINERS):
-            for item in content.values() if isinstance(content, dict) else content:
+            for item in content.values() if is_dict(content) else content:
                 yield from parts_of(trace, item, seen)
         if is_of_users_class(x):
             for item in trace.attributes_of(x).values():
                 yield from parts_of(trace, item, seen)
-    elif isinstance(x, tuple):
+    elif is_tuple(x):
         for item in x:
             yield from parts_of(trace, item, seen)
     elif is_plain_object(x):

@@ -10,7 +10,7 @@ deque; ("rng",). The log keeps the objects alive, so that an id stays theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -54,7 +54,7 @@ class SideEffectLog:
         self.objects[id(owner)] = owner
 
     @contextmanager
-    def fork(self, overlay: dict[Key, Any] | None = None) -> Iterator[dict[Key, Any]]:
+    def fork(self, overlay: dict[Key, Any] | None = None) -> Generator[dict[Key, Any]]:
         """Write into an overlay of its own for the length of a `with`; it is the caller's afterwards."""
         overlay = {} if overlay is None else overlay
         self.overlays.append(overlay)

@@ -12,6 +12,7 @@ from typing import Any
 
 from dy2st.autodiff.cotangents import close_cond
 from dy2st.ir.program import Value
+from dy2st.kinds import TUPLE
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object, made_aval
 from dy2st.runtime.tracer.effects.trace import Trace
@@ -58,7 +59,7 @@ def by_value(trace: Trace, x: Any, old: set[int]) -> Any:
 
     if isinstance(x, Variant) and any(names(a, is_new) for a in x.alternatives):
         return remade(trace, x, lambda y: made_aval(trace, by_value(trace, y, old), old))
-    if type(x) is tuple:
+    if type(x) is TUPLE:
         return tuple(by_value(trace, i, old) for i in x)
     return x
 

@@ -121,7 +121,8 @@ class PushIterator(Iterator[Any]):
 
 def cleans_up(generator: GeneratorType[Any, Any, Any]) -> bool:
     """Return whether a generator does anything where it is closed, or thrown into."""
-    entries = dis.Bytecode(generator.gi_code).exception_entries  # type: ignore[attr-defined]
+    code: Any = dis.Bytecode(generator.gi_code)
+    entries: list[Any] = code.exception_entries
     return len(entries) > (sys.version_info >= (3, 12))  # from 3.12 on there is one for StopIteration
 
 

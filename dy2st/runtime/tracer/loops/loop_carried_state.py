@@ -16,6 +16,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.location import error_at, user_frame, user_location
 from dy2st.ir.program import Value
 from dy2st.ir.types import INT, ScalarType
+from dy2st.kinds import is_list, is_tuple
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.executor.select import expect_loops
 from dy2st.runtime.signal_delivery import Interrupted
@@ -314,7 +315,7 @@ class TracedLoop:
     def _lend_entering(self) -> None:
         """Note what enters by value: the elements of a list whose length is known only at run time in the loop."""
         for slot, content in self.entering.items():
-            if isinstance(slot, tuple) and isinstance(content, list) and isinstance(self.avals.get(slot), ListOf):
+            if is_tuple(slot) and is_list(content) and isinstance(self.avals.get(slot), ListOf):
                 self.trace.borrows.freeze(tuple(content), [self.trace.log.owner(slot)])
 
     def _owners(self, left: list[tuple[Any, Any]]) -> dict[Any, list[Any]]:
@@ -336,7 +337,7 @@ class TracedLoop:
     def _meet(self, slot: Any, child: Builder, x: Any) -> AbstractValue:
         trace = self.trace
         with trace.inside(child, self.writes):
-            if isinstance(slot, tuple) and slot[0] in ("items", "tail"):
+            if is_tuple(slot) and slot[0] in ("items", "tail"):
                 leaving = made_content(trace, x, self.old)
             else:
                 leaving = made_aval(trace, x, self.old)

@@ -19,6 +19,7 @@ from dy2st.ir.location import Location
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.type_text import DTYPES
 from dy2st.ir.types import TensorType
+from dy2st.kinds import LIST, is_tuple
 from dy2st.ops.core.constant import Detach
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache import disk_cache, program_artifacts
@@ -196,7 +197,7 @@ def _slot(name: int | str, variables: Mapping[str, Any]) -> tuple[Slot, list[Any
     if isinstance(name, int):
         return name, None
     owner = variables[name]
-    if type(owner) is not list:
+    if type(owner) is not LIST:
         raise TypeError(f"{name} is no list")
     return ("items", id(owner)), owner
 
@@ -206,7 +207,8 @@ def _difference(entering: AbstractValue, t: AbstractValue) -> Any:
     if t == entering:
         return ("same",)
     if isinstance(entering, TensorLike) and isinstance(t, TensorLike):
-        return "open", [extent is None for extent in t.type.shape], t.stop_gradient
+        extents: tuple[Any, ...] = t.type.shape  # None where two that were joined differ
+        return "open", [extent is None for extent in extents], t.stop_gradient
     if isinstance(t, Number) and entering.number_kind == t.kind:
         return "number", t.choices
     if isinstance(t, ListOf) and isinstance(t.element, Number):
@@ -233,7 +235,7 @@ def _changed(entering: AbstractValue, how: Any) -> AbstractValue:
         case "numbers", kind if isinstance(entering, (Items, ListOf)):
             return ListOf(Number(kind))
         case "tensors", dtype, shape, stop if isinstance(entering, (Items, ListOf)):
-            extents = [Dim(e) if isinstance(e, tuple) else e for e in shape]
+            extents = [Dim(e) if is_tuple(e) else e for e in shape]
             return ListOf(TensorLike(_type(DTYPES[dtype], extents), stop))
         case _:
             raise ValueError(f"{how!r:.60} is nothing that becomes of {entering}")

@@ -11,6 +11,7 @@ from typing import Any
 
 from dy2st.errors import NeedsPythonValue, StructureError
 from dy2st.ir.location import error_here
+from dy2st.kinds import is_list, type_of
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.access.items import users_method
 from dy2st.runtime.tracer.access.operators import users_dunder
@@ -104,7 +105,7 @@ def for_(trace: Trace, iterable: Any, body: Callable[[Any], None], get_state: Th
             _over_items(trace, iterable, symbolic, body, get_state, set_state, names, test)
         except ChangedList:
             again = symbolic.again if symbolic is not None else None
-            if again is None and not isinstance(iterable, list):
+            if again is None and not is_list(iterable):
                 raise
             trace.rollback(mark)
             set_state(before)
@@ -204,7 +205,7 @@ def unrolled(trace: Trace, iterable: Any, symbolic: SymbolicIterable | None, bod
             )
         if trace.is_symbolic(go):
             spoil(trace, iterable)
-            if users_dunder(type(iterable), "__next__") is not None:
+            if users_dunder(type_of(iterable), "__next__") is not None:
                 raise needs_value(f"only the run will tell how far a {type(iterable).__name__} has come")
             if_(trace, go, lambda take=take: body(take()), lambda: None, get_state, set_state, names)
             counted = isinstance(iterable, TracedIterator)

@@ -7,7 +7,7 @@ place, then the log's entry; a view of a written base is computed again from the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -100,7 +100,7 @@ class Recorder(RecordedGradients):
         """Return whether no operation that is being differentiated made a tensor."""
         return self.stops(t) or (t.payload.operation is None if isinstance(t.payload, Value) else t.tape_node is None)
 
-    def stops(self, t: Tensor) -> bool:
+    def stops(self, t: object) -> bool:
         """Return whether no gradient flows into a tensor."""
         while isinstance(t, Tensor):
             written = self.log.get(("data", id(t)))
@@ -112,7 +112,7 @@ class Recorder(RecordedGradients):
             t = view.base
         return self.stops(t)
 
-    def _is_current(self, t: Tensor) -> bool:
+    def _is_current(self, t: object) -> bool:
         """Return whether nothing was written into what a view shows since it was made."""
         while isinstance(t, Tensor) and self.own_value(t) is None:
             base = t.view_of.base
@@ -296,8 +296,8 @@ class Recorder(RecordedGradients):
         if found is not MISSING:
             return found
         if not isinstance(t.payload, Value):
-            self.note_attribute(t, "_grad", t._grad)
-        return t._grad
+            self.note_attribute(t, "_grad", t.grad_outside)
+        return t.grad_outside
 
     def note_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """Note that an attribute of a real object was read, which a trace may depend on; return what it sees."""
@@ -352,7 +352,7 @@ class Recorder(RecordedGradients):
         return self.rng_arguments[name]
 
     @contextmanager
-    def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Iterator[None]:
+    def inside(self, builder: Builder, overlay: dict[Key, Any]) -> Generator[None]:
         """Stand in a block, with its writes visible, for the length of a `with`."""
         before = self.builder
         self.builder = builder

@@ -11,7 +11,6 @@ value of its own (`Items`, or `ListOf` when the length differs).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -30,6 +29,7 @@ from dy2st.ir.types import (
     Type,
     VariantType,
 )
+from dy2st.kinds import is_deque, is_dict, is_list, is_mutable_set, is_tuple, type_of
 from dy2st.ops.control.control_flow import join
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
@@ -113,7 +113,7 @@ class Const(AbstractValue):
     def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
         if self.number_kind is not None and self.is_like(other):
             return Number(self.number_kind, _choices(self, other))
-        lists = [t.object for t in (self, other) if isinstance(t, Const) and isinstance(t.object, list)]
+        lists = [t.object for t in (self, other) if isinstance(t, Const) and is_list(t.object)]
         if len(lists) < 2 or any(map(trace.is_from_outside, lists)):
             return None
         first, second = (content_value(trace, trace.content(x)) for x in lists)
@@ -186,7 +186,7 @@ class Number(AbstractValue):
 class Items(OfItems):
     """A tuple, or the content of a list or dict, item by item. `kind` is the Python type, `keys` those of a dict."""
 
-    kind: type
+    kind: type[Any]
     items: tuple[AbstractValue, ...]
     keys: tuple[Any, ...] | None = None
 
@@ -346,7 +346,7 @@ def abstract_value_of(trace: ValueTrace, x: Any) -> AbstractValue:
         return ListOf(x.element)
     if isinstance(x, UnboundLocal):
         return Unset(x.name)
-    if isinstance(x, tuple):
+    if is_tuple(x):
         refuse_attributes(trace, x)
         return Items(type(x), tuple(abstract_value_of(trace, i) for i in x))
     if isinstance(x, Text):
@@ -372,12 +372,12 @@ def _of_value(value: Value) -> AbstractValue:
 
 def content_value(trace: ValueTrace, content: Any) -> AbstractValue:
     """Return the abstract value of the content of a list or dict (an entry of the side-effect log)."""
-    if isinstance(content, list):
+    if is_list(content):
         return Items(list, tuple(abstract_value_of(trace, i) for i in content))
-    if isinstance(content, dict):
+    if is_dict(content):
         return Items(dict, tuple(abstract_value_of(trace, i) for i in content.values()), tuple(content))
-    if isinstance(content, (set, deque)):
-        return Items(type(content), tuple(abstract_value_of(trace, i) for i in content))
+    if is_mutable_set(content) or is_deque(content):
+        return Items(type_of(content), tuple(abstract_value_of(trace, i) for i in content))
     return abstract_value_of(trace, content)
 
 

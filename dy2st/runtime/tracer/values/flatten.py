@@ -16,6 +16,7 @@ from dy2st.ir.program import Value
 from dy2st.ir.types import (
     TupleType,
 )
+from dy2st.kinds import TUPLE, derives, is_tuple
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.abstract import (
     AbstractValue,
@@ -155,7 +156,7 @@ def _place_of(trace: ValueTrace, x: Any, t: OneOf) -> int:
         if isinstance(one, NewList) and type(x) is one.kind:
             return i
     kinds = [list if isinstance(a, ListOf) else a.kind for a in t.alternatives if isinstance(a, (Items, ListOf))]
-    is_content = not isinstance(x, tuple) and any(isinstance(x, kind) for kind in kinds)
+    is_content = not is_tuple(x) and any(isinstance(x, kind) for kind in kinds)
     return place(content_value(trace, trace.content(x)) if is_content else abstract_value_of(trace, x), t)
 
 
@@ -189,9 +190,7 @@ def unflatten(trace: ValueTrace, values: Iterator[Value], t: AbstractValue) -> A
 def _rebuild(t: Items, items: list[Any]) -> Any:
     if t.keys is not None:
         return {k: v for k, v in zip(t.keys, items, strict=True) if not isinstance(v, UnboundLocal)}
-    if t.kind is tuple or t.kind is list:
-        return t.kind(items)
-    return tuple.__new__(t.kind, items) if issubclass(t.kind, tuple) else t.kind(items)
+    return TUPLE.__new__(t.kind, items) if derives(t.kind, tuple) else t.kind(items)
 
 
 def unpack(trace: ValueTrace, value: Value, t: AbstractValue) -> Any:

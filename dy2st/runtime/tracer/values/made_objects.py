@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from types import GeneratorType
 from typing import Any
 
 from dy2st.ir.builder import Builder
+from dy2st.kinds import is_generator
 
 
 class MadeObjects:
@@ -40,7 +40,7 @@ class MadeObjects:
     def note_iterator(self, x: Any, block: Any) -> None:
         """Note the block in which an iterator of Python's was made."""
         kept, number = x, id(x)
-        if isinstance(x, GeneratorType):
+        if is_generator(x):
             kept = weakref.ref(x, lambda _: self.iterators.pop(number, None))
             self.generators.append(kept)
         self.iterators[number] = kept, block

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dy2st.kinds import type_of, variables_of
 from dy2st.runtime.gc_pause import while_it_lives
 
 
@@ -21,9 +22,9 @@ def slots_of(kind: type) -> tuple[str, ...]:
 
 def attributes(x: Any) -> dict[str, Any]:
     """Return the attributes that an object has now, by name."""
-    own = getattr(x, "__dict__", ())
-    found = {} if own is x else dict(own)  # a dict whose items are its attributes has none beside them
-    for name in slots_of(type(x)):
+    own: Any = getattr(x, "__dict__", ())
+    found: dict[str, Any] = {} if own is x else dict(own)  # a dict whose items are its attributes has none beside them
+    for name in slots_of(type_of(x)):
         try:
             found[name] = object.__getattribute__(x, name)
         except AttributeError:  # a slot that is not set
@@ -33,7 +34,7 @@ def attributes(x: Any) -> dict[str, Any]:
 
 def put_attribute(x: Any, name: str, value: Any) -> None:
     """Let an object have an attribute."""
-    if name in slots_of(type(x)):
+    if name in slots_of(type_of(x)):
         object.__setattr__(x, name, value)
     else:
         vars(x)[name] = value
@@ -41,7 +42,7 @@ def put_attribute(x: Any, name: str, value: Any) -> None:
 
 def drop_attribute(x: Any, name: str) -> None:
     """Let an object have no attribute of this name."""
-    if name not in slots_of(type(x)):
-        vars(x).pop(name, None)
+    if name not in slots_of(type_of(x)):
+        variables_of(x).pop(name, None)
     elif name in attributes(x):
         object.__delattr__(x, name)

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, Set, ValuesView
 from typing import Any
 
 from dy2st.errors import StructureError
+from dy2st.kinds import is_list, is_sequence
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.values.abstract import holds_objects
@@ -56,12 +58,12 @@ def iterable_of(trace: ValueTrace, x: Any) -> SymbolicIterable | None:
             raise TypeError("iteration over a 0-D tensor")
         length = x.shape[0]
         return SymbolicIterable(length, lambda i: x[i], not isinstance(length, int))
-    content = trace.content(x) if isinstance(x, list) else x
+    content = trace.content(x) if is_list(x) else x
     if isinstance(content, SymbolicList):
         items = content
         length = Scalar(trace.emit("list_len", [items.value]))
         again = None if x is items else lambda: sequence_of(trace, x)
-        get = lambda i: _live_item(trace, x, items, i)  # noqa: E731 (a line of it would be too long)
+        get = functools.partial(_live_item, trace, x, items)
         return SymbolicIterable(length, get, True, again, lambda: trace.changes[id(x)])
     return None
 
@@ -74,7 +76,7 @@ def sequence_of(trace: ValueTrace, x: Any) -> SymbolicIterable:
 
 def live_items(trace: ValueTrace, x: Any) -> Iterable[Any]:
     """Return what Python runs through in the place of `x`; of a list, items as they stand when they are asked for."""
-    if not isinstance(x, list) or not isinstance(trace.content(x), list):
+    if not is_list(x) or not isinstance(trace.content(x), list):
         return trace.iterate(x)
     return _live_items(trace, x)
 
@@ -83,7 +85,7 @@ def _live_items(trace: ValueTrace, x: list[Any]) -> Iterator[Any]:
     position = 0
     while True:
         content = trace.content(x)
-        if not isinstance(content, list):
+        if not is_list(content):
             raise ChangedList("only the run will tell what a list holds that changes while a loop runs through it")
         if position >= len(content):
             return
@@ -109,13 +111,14 @@ def handed_over(trace: ValueTrace, x: Any) -> Callable[[], SymbolicIterable]:
 
 def derived(
     trace: ValueTrace, parts: Sequence[Callable[[], SymbolicIterable]],
-    made: Callable[..., tuple[Any, Callable[[Any], Any]]], ended: Callable[[], None] | None = None,
+    made: Callable[[Sequence[SymbolicIterable]], tuple[Any, Callable[[Any], Any]]],
+    ended: Callable[[], None] | None = None,
 ) -> TracedIterator:  # fmt: skip
     """Return the iterator over what comes of iterables handed over; `made` gives its length and items from theirs."""
 
     def sequence() -> SymbolicIterable:
         found = [part() for part in parts]
-        length, get = made(*found)
+        length, get = made(found)
         again = sequence if any(x.again for x in found) else None
         return SymbolicIterable(length, get, True, again, lambda: sum(x.changes() for x in found))
 
@@ -173,7 +176,7 @@ def symbolic_enumerate(trace: ValueTrace, iterable: Any, start: Any = 0) -> Any:
     if items is None or not items.must_roll:
         return enumerate(iterable if isinstance(iterable, TracedIterator) else live_items(trace, iterable), start)
     return derived(
-        trace, [handed_over(trace, iterable)], lambda found: (found.length, lambda i: (i + start, found.get(i)))
+        trace, [handed_over(trace, iterable)], lambda found: (found[0].length, lambda i: (i + start, found[0].get(i)))
     )
 
 
@@ -186,7 +189,7 @@ def symbolic_zip(trace: ValueTrace, *iterables: Any, strict: bool = False) -> An
     parts = [handed_over(trace, x) for x in data]
     lengths: list[Any] = []
 
-    def rows(*found: SymbolicIterable) -> tuple[Any, Callable[[Any], Any]]:
+    def rows(found: Sequence[SymbolicIterable]) -> tuple[Any, Callable[[Any], Any]]:
         lengths[:] = [f.length for f in found]
         return smallest(trace, lengths), lambda i: tuple(f.get(i) for f in found)
 
@@ -228,7 +231,7 @@ def python_data(trace: ValueTrace, x: Any) -> Any:
     """Return a list or tuple of what Python can run through."""
     if isinstance(x, (dict, str, Set, KeysView, ValuesView, ItemsView)):
         return tuple(trace.iterate(x))
-    if not isinstance(x, (list, tuple)):
+    if not is_sequence(x):
         raise needs_value(f"zip() of a {type(x).__name__} with something whose length only the run will tell")
     return x
 
@@ -239,4 +242,8 @@ def symbolic_reversed(trace: ValueTrace, iterable: Any) -> Any:
     if items is None or not items.must_roll:
         content = trace.content(iterable)
         return reversed(list(trace.iterate(content))) if isinstance(content, Tensor) else reversed(content)
-    return derived(trace, [lambda: items], lambda found: (found.length, lambda i: found.get(found.length - 1 - i)))
+    return derived(trace, [lambda: items], lambda found: (found[0].length, _backwards(found[0])))
+
+
+def _backwards(items: SymbolicIterable) -> Callable[[Any], Any]:
+    return lambda i: items.get(items.length - 1 - i)

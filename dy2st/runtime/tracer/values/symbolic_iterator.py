@@ -10,12 +10,13 @@ a generator, a zip ...   Python's own; where the trace made it, only the same bl
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from dy2st.errors import StructureError, TraceError
 from dy2st.ir.location import error_here
+from dy2st.kinds import type_of
 from dy2st.runtime.eager.tensor import needs_value
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -68,7 +69,7 @@ class TracedIterator:
         self.trace.log.set(self.key, self, position)
 
     @contextmanager
-    def in_loop(self) -> Iterator[None]:
+    def in_loop(self) -> Generator[None]:
         """Refuse to say how far it has come, for the length of a `with`: a loop says so at its end."""
         self.loops += 1
         try:
@@ -125,7 +126,8 @@ class PulledSource:
     """An iterator from outside, as eager code and traces of one call may both run through it: items are kept."""
 
     def __init__(self, real: Iterator[Any]):
-        self.real, self.items = real, []
+        self.real = real
+        self.items: list[Any] = []
         self.taken = 0
 
     def reaches(self, count: int) -> bool:
@@ -166,7 +168,7 @@ class PulledIterator(TracedIterator):
 # ---- Python's own iterators ----------------------------------------------------------------------------------------
 def is_own(x: Any) -> bool:
     """Return whether `x` is an iterator of Python's, which keeps to itself how far it has come."""
-    return isinstance(x, Iterator) and type(x).__module__ in BUILT_IN
+    return type_of(x).__module__ in BUILT_IN and isinstance(x, Iterator)
 
 
 def made_here(trace: ValueTrace, x: Any) -> Any:

@@ -6,13 +6,12 @@ needs the number (an index into a Python list, `if` in code that was not convert
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dy2st.errors import NeedsPythonValue
 from dy2st.ir.context import current
-from dy2st.ir.location import is_user_frame
+from dy2st.ir.location import frame_at, is_user_frame
 from dy2st.ir.program import Value
 from dy2st.ir.types import ScalarType
 from dy2st.runtime.eager.tensor import Tensor, needs_value
@@ -53,6 +52,11 @@ class Scalar:
     __pos__: Callable[..., Any]
     __abs__: Callable[..., Any]
 
+    if TYPE_CHECKING:
+
+        def __eq__(self, other: object) -> Any: ...
+        def __ne__(self, other: object) -> Any: ...
+
     def __init__(self, value: Value, choices: tuple[Any, ...] | None = None):
         self.value, self.choices = value, choices
 
@@ -70,22 +74,22 @@ class Scalar:
     @property
     def __class__(self) -> type:  # type: ignore[override]
         """The class itself; for `isinstance` in code that is not converted it would have to be int, float or bool."""
-        if getattr(current().trace, "natively", 0) and is_user_frame(sys._getframe(1)):
-            raise self._asked("code that is not converted looks at the type of a number that only the run will tell")
+        if getattr(current().trace, "natively", 0) and is_user_frame(frame_at(1)):
+            raise self.asked("code that is not converted looks at the type of a number that only the run will tell")
         return type(self)
 
     def _known(self, message: str) -> int:
         """Return the number where all calls have the same, such as `n - n`."""
         if isinstance(extent := self.value.type.extent, int):  # type: ignore[union-attr]
             return extent
-        raise self._asked(message)
+        raise self.asked(message)
 
-    def _asked(self, message: str, hint: str | None = None) -> NeedsPythonValue:
+    def asked(self, message: str, hint: str | None = None) -> NeedsPythonValue:
         """Return the error for code that asks for the number itself."""
         return needs_value(message, hint, [self])
 
     def __bool__(self) -> bool:
-        raise self._asked(f"the truth of a symbolic {self.kind} was needed as a Python bool")
+        raise self.asked(f"the truth of a symbolic {self.kind} was needed as a Python bool")
 
     def __int__(self) -> int:
         return self._known(f"a symbolic {self.kind} was needed as a Python int")
@@ -101,14 +105,14 @@ class Scalar:
 
     def __repr__(self) -> str:
         if getattr(current().trace, "natively", 0):
-            raise self._asked("code that is not converted needs the text of a number that only the run will tell")
+            raise self.asked("code that is not converted needs the text of a number that only the run will tell")
         kind = self.value.type
         if isinstance(kind, ScalarType) and kind.extent is not None:
             return str(kind.extent)  # as other messages name it
         return f"Scalar({kind})"
 
     def __format__(self, spec: str) -> str:
-        raise self._asked(f"a symbolic {self.kind} was needed as text")
+        raise self.asked(f"a symbolic {self.kind} was needed as text")
 
     __str__ = __repr__
 
@@ -212,7 +216,7 @@ class NumPyNumber(Scalar):
 def _forward(name: str) -> Callable[[Scalar, Any], Any]:
     def method(self: Scalar, other: Any, *modulus: Any) -> Any:
         if modulus:
-            raise self._asked("pow() with a modulus was called on a symbolic int", "write `x ** y % z`")
+            raise self.asked("pow() with a modulus was called on a symbolic int", "write `x ** y % z`")
         return binary(name, self, other) if isinstance(other, (Scalar, *Number)) else NotImplemented
 
     return method
@@ -237,7 +241,13 @@ for _dunder in ("lt", "le", "eq", "ne", "gt", "ge"):
     setattr(Scalar, f"__{_dunder}__", _forward(f"scalar_{_dunder}"))
 for _dunder in ("neg", "abs"):
     setattr(Scalar, f"__{_dunder}__", _unary(f"scalar_{_dunder}"))
-Scalar.__pos__ = lambda self: self
+
+
+def _itself(x: Scalar) -> Scalar:
+    return x
+
+
+Scalar.__pos__ = _itself
 
 
 def is_number(x: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
+from dy2st.kinds import is_container, is_dict, is_list, is_tuple
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.trace import ValueTrace
@@ -21,7 +22,7 @@ def text_part(trace: ValueTrace, x: Any, conversion: str = "s", spec: str = "") 
         tags = range(1, len(x.alternatives))
         return ("one of", ("", *(trace.text_of_alternative(x, i, conversion, spec) for i in tags))), [x.value]
     if isinstance(x, Tensor):
-        head = "" if id(x) in trace.arrays else f"{type(x)._printed_as}:{trace.stops(x)}"
+        head = "" if id(x) in trace.arrays else f"{type(x).printed_as}:{trace.stops(x)}"
         return (head, conversion, spec), [trace.value_of(x)]
     if isinstance(x, Scalar):
         return ("", conversion if not spec else "", spec), [x.value]
@@ -30,7 +31,7 @@ def text_part(trace: ValueTrace, x: Any, conversion: str = "s", spec: str = "") 
     if isinstance(x, BaseException) and has_symbols(trace, x.args):
         return _error_part(trace, x, conversion, spec)
     content = trace.content(x)
-    if isinstance(content, (list, tuple, dict)) and has_symbols(trace, content):
+    if is_container(content) and has_symbols(trace, content):
         parts, operands = _container_parts(trace, content)
         return ("parts", parts, "s", spec), operands
     return trace.text_of_object(content, conversion, spec)
@@ -46,17 +47,17 @@ def _container_parts(trace: ValueTrace, x: Any) -> tuple[tuple[Part, ...], list[
     """Return the text of a list, tuple or dict that holds symbolic values, as Python's `repr` writes it."""
     if hasattr(x, "_fields"):
         raise needs_value(f"the text of a {type(x).__name__} that holds tensors")
-    opening, closing = ("{", "}") if isinstance(x, dict) else ("[", "]") if isinstance(x, list) else ("(", ")")
+    opening, closing = ("{", "}") if is_dict(x) else ("[", "]") if is_list(x) else ("(", ")")
     template: list[Part] = [opening]
     operands: list[Value] = []
-    for i, item in enumerate(x.items() if isinstance(x, dict) else x):
+    for i, item in enumerate(x.items() if is_dict(x) else x):
         template.append(", " if i else "")
-        if isinstance(x, dict):
+        if is_dict(x):
             template.append(f"{item[0]!r}: ")
-        part, more = text_part(trace, item[1] if isinstance(x, dict) else item, "r")
+        part, more = text_part(trace, item[1] if is_dict(x) else item, "r")
         template.append(part)
         operands += more
-    template.append(",)" if isinstance(x, tuple) and len(x) == 1 else closing)
+    template.append(",)" if is_tuple(x) and len(x) == 1 else closing)
     return tuple(template), operands
 
 
@@ -76,11 +77,9 @@ def _error_part(trace: ValueTrace, error: BaseException, conversion: str, spec: 
 
 def has_symbols(trace: ValueTrace, x: Any) -> bool:
     """Return whether a container holds, at some depth, what only the run will tell."""
-    items = x.values() if isinstance(x, dict) else x
+    items = x.values() if is_dict(x) else x
     return any(
-        trace.is_symbolic(i)
-        or isinstance(i, Text)
-        or (isinstance(i, (list, tuple, dict)) and has_symbols(trace, trace.content(i)))
+        trace.is_symbolic(i) or isinstance(i, Text) or (is_container(i) and has_symbols(trace, trace.content(i)))
         for i in items
     )
 
@@ -111,6 +110,9 @@ class Text:
         raise AttributeError(name)
 
 
+_NUMPY_NUMBER: tuple[type, ...] = (np.generic,)
+
+
 def fstring(trace: ValueTrace, *parts: Any) -> Any:
     """Return an f-string: text, or `Text` where a value is symbolic."""
     template: list[Part] = []
@@ -120,7 +122,7 @@ def fstring(trace: ValueTrace, *parts: Any) -> Any:
             template.append(part)
             continue
         value, conversion, spec = part
-        if isinstance(value, np.generic) and not conversion:  # its `format` is not its `str`
+        if isinstance(value, _NUMPY_NUMBER) and not conversion:  # its `format` is not its `str`
             template.append(format(value, spec or ""))
             continue
         if isinstance(value, Text) and not conversion and not spec:

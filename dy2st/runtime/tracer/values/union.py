@@ -41,6 +41,15 @@ class Variant:
         return self._value if found is MISSING else found._value
 
     @property
+    def payload(self) -> Value:
+        """The value that it was made with, as the payload of a tensor."""
+        return self._value
+
+    def as_made(self) -> Variant:
+        """Return it as it was made, whatever was written to it."""
+        return Variant(self._value, self._alternatives)
+
+    @property
     def alternatives(self) -> tuple[Any, ...]:
         """The abstract values, number 0 is "unset"."""
         found = current().trace.log.get(("data", id(self._of)))
