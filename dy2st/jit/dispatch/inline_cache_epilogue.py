@@ -29,17 +29,8 @@ from dy2st.runtime.autograd_engine.backward import accumulate_leaf
 from dy2st.runtime.backends.cpu.trampolines.write_back import NO_GRADIENT
 from dy2st.runtime.eager.tape.node import freed, wrap
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.values.abstract import (
-    AbstractValue,
-    Const,
-    Items,
-    MadeObject,
-    NewList,
-    Number,
-    SameArgument,
-    SameObject,
-    TensorLike,
-)
+from dy2st.runtime.tracer.values.abstract import AbstractValue, Const, Items, NewList, Number, TensorLike
+from dy2st.runtime.tracer.values.shared_objects import MadeObject, SameArgument, SameObject
 
 NAMES = {
     "Shared": SharedObjects, "Tensor": Tensor, "accumulate_leaf": accumulate_leaf, "commit": commit, "freed": freed,

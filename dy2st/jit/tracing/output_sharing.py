@@ -16,15 +16,8 @@ from dy2st.jit.tracing.external_reads import ExternalReads
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.alias_analysis import named_in
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
-from dy2st.runtime.tracer.values.abstract import (
-    AbstractValue,
-    AfterObjects,
-    Const,
-    MadeObject,
-    SameArgument,
-    SameObject,
-    holds_objects,
-)
+from dy2st.runtime.tracer.values.abstract import AbstractValue, Const
+from dy2st.runtime.tracer.values.shared_objects import AfterObjects, MadeObject, SameArgument, SameObject
 
 
 class OutputSharing:
@@ -84,7 +77,7 @@ class OutputSharing:
 
         `x` is what it is of where that is one of several things, which may be met again itself.
         """
-        if self.trace.aliases.doubled and any(map(holds_objects, (t, *t.children))):
+        if self.trace.aliases.doubled and any(part.holds_objects for part in (t, *t.children)):
             raise _told_by_run()
         objects: list[Any] = []
         items: list[AbstractValue] = []
@@ -100,7 +93,7 @@ class OutputSharing:
         return AfterObjects(tuple(objects), tuple(items), then) if objects else then
 
     def _one_of(self, x: Any, t: AbstractValue) -> AbstractValue:
-        self._leave([*named_in(t), *([x] if any(map(holds_objects, t.children)) else ())])
+        self._leave([*named_in(t), *([x] if any(part.holds_objects for part in t.children) else ())])
         if self.tensors is None:
             return t
         self.aside.add(id(x))

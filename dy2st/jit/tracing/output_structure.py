@@ -33,17 +33,13 @@ from dy2st.runtime.tracer.effects.union_cast import names
 from dy2st.runtime.tracer.loops.generators import PushIterator
 from dy2st.runtime.tracer.values.abstract import (
     AbstractValue,
-    AfterObjects,
     Const,
     Items,
     ListOf,
-    MadeObject,
     NewList,
     NewObject,
     Number,
     OneOf,
-    SameArgument,
-    SameObject,
     TensorLike,
     TextOf,
     Unset,
@@ -53,6 +49,7 @@ from dy2st.runtime.tracer.values.abstract import (
 from dy2st.runtime.tracer.values.container_classes import CONTENT, bare, is_of_users_class, put_part
 from dy2st.runtime.tracer.values.object_attributes import attributes
 from dy2st.runtime.tracer.values.sentinels import MISSING
+from dy2st.runtime.tracer.values.shared_objects import AfterObjects, MadeObject, SameArgument, SameObject
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable
 from dy2st.runtime.tracer.values.symbolic_iterator import TracedIterator, is_own
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar

@@ -10,12 +10,10 @@ from typing import Any
 from dy2st.errors import NeedsPythonValue
 from dy2st.formatting import Part
 from dy2st.ir.builder import Builder
-from dy2st.ir.opdef import lookup
 from dy2st.ir.program import Block, Value
 from dy2st.ir.types import Type
 from dy2st.kinds import is_iterator
 from dy2st.ops.core.base import Op
-from dy2st.runtime.eager.dispatch import View
 from dy2st.runtime.eager.side_effect_check import refuse_outside
 from dy2st.runtime.eager.tensor import Tensor, needs_value
 from dy2st.runtime.tracer.access import boolean_ops
@@ -36,8 +34,8 @@ from dy2st.runtime.tracer.effects.reach import seen_attributes
 from dy2st.runtime.tracer.effects.union_cast import recast
 from dy2st.runtime.tracer.loops.generators import PushIterator
 from dy2st.runtime.tracer.loops.loop_state_cache import LoopStateNotes
-from dy2st.runtime.tracer.recording.recorder import Recorder
-from dy2st.runtime.tracer.values.abstract import Const, Number, OneOf, TensorLike, holds_objects
+from dy2st.runtime.tracer.recording.variant_recorder import VariantRecorder
+from dy2st.runtime.tracer.values.abstract import Const, Number, OneOf, TensorLike
 from dy2st.runtime.tracer.values.container_classes import CONTENT, bare, copied, like, put_part, settings
 from dy2st.runtime.tracer.values.flatten import alternative
 from dy2st.runtime.tracer.values.object_attributes import attributes
@@ -50,12 +48,12 @@ from dy2st.runtime.tracer.values.unbound import UnboundLocal
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 
-class Tracer(ContainerState, Recorder):
+class Tracer(ContainerState, VariantRecorder):
     """Record a run of Python code."""
 
     def __init__(self, builder: Builder):
         ContainerState.__init__(self)
-        Recorder.__init__(self, builder)
+        VariantRecorder.__init__(self, builder)
         self.borrows = BorrowTracker(self)
         self.read: dict[Key, Any] = {}
         """What was read from real objects, under the key with which a write would hide it."""
@@ -184,43 +182,8 @@ class Tracer(ContainerState, Recorder):
         """Return `not x`."""
         return boolean_ops.not_(self, x)
 
-    # ---- in-place writes ---------------------------------------------------------------------------------------------
-    def write(self, t: Any, new: Tensor) -> None:
-        """Write the elements of a tensor, or the tensor that a variant is, in place."""
-        if not isinstance(t, Variant):
-            super().write(t, new)
-            return
-        self.before_write(t)
-        found = t.alternatives
-        if not new.stop_gradient:
-            found = tuple(TensorLike(a.type, False) if isinstance(a, TensorLike) else a for a in found)
-        assert isinstance(new.payload, Value)
-        self.log.set(("data", id(t)), t, Variant(new.payload, found))
-
     def before_write(self, t: Any) -> None:
         refuse_shared(self, t)
-
-    def make_view(self, t: Any, variant: Variant, attributes: dict[str, Any]) -> None:
-        """Let a tensor be what a variant is under a tag: what is written into it goes to the variant."""
-        base: Any = variant.whole
-        op: Any = lookup("variant_get")
-        t.view_of, t.seen_base = View(base, op, (), attributes), variant.value
-
-    def own_value(self, t: Any) -> Value | None:
-        return t.value if isinstance(t, Variant) else super().own_value(t)
-
-    def stops(self, t: Any) -> bool:
-        if isinstance(t, Variant):
-            return all(a.stop_gradient for a in t.alternatives if isinstance(a, TensorLike))
-        return super().stops(t)
-
-    def _view_value(self, t: Tensor, base: Value) -> Value:
-        if not isinstance(t.view_of.base, Variant):
-            return super()._view_value(t, base)
-        if t.seen_base is base:
-            assert isinstance(t.payload, Value)
-            return t.payload
-        return self.emit("variant_get", [base], t.view_of.attributes)
 
     # ---- the log ---------------------------------------------------------------------------------------------------
     def current(self, key: Key) -> Any:
@@ -309,7 +272,7 @@ class Tracer(ContainerState, Recorder):
 
     def spliced(self, items: list[Any]) -> Any:
         made = joined_items(self, items)
-        if holds_objects(made.element):
+        if made.element.holds_objects:
             self.borrows.give_up()
         return made
 

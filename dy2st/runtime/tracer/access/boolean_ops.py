@@ -26,7 +26,6 @@ from dy2st.runtime.tracer.values.abstract import (
     Number,
     TensorLike,
     abstract_value_of,
-    holds_objects,
 )
 from dy2st.runtime.tracer.values.container_classes import own_method
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable, iterable_of, sequence_of
@@ -195,7 +194,7 @@ def _refuse_alternative(trace: Trace, a: Variant, t: AbstractValue, b: Any) -> N
     others = b.alternatives if isinstance(b, Variant) else (abstract_value_of(trace, b),)
     kind = t.kind if isinstance(t, (NewObject, NewList)) else None
     for other in others:
-        if t.is_like(other) and (holds_objects(t) or isinstance(t, TensorLike)):
+        if t.is_like(other) and (t.holds_objects or isinstance(t, TensorLike)):
             _refuse_unknown(trace, a, b)
         elif isinstance(other, Const) and type(other.object) is kind:
             _refuse_unknown(trace, a, other.object)

@@ -20,7 +20,6 @@ from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.container_classes import own_method, plain_content
 from dy2st.runtime.tracer.values.symbolic_iterable import list_item
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -49,7 +48,7 @@ def item_of_kind(trace: Trace, obj: Any, key: Any) -> Any:
         if is_slice(key):
             made: list[Any] = []
             trace.store(made, list_slice(trace, content, key))
-            if holds_objects(content.element):
+            if content.element.holds_objects:
                 trace.borrows.share(obj, made)
             return made
         return list_item(trace, content, key, None if content is obj else obj)

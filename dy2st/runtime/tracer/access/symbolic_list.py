@@ -11,7 +11,7 @@ from dy2st.kinds import is_slice
 from dy2st.runtime.tracer.effects.container_state import Spliced
 from dy2st.runtime.tracer.effects.escape_analysis import made_aval
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import AbstractValue, ListOf, OneOf, general, packed
+from dy2st.runtime.tracer.values.abstract import AbstractValue, ListOf, OneOf
 from dy2st.runtime.tracer.values.flatten import pack, unpack
 from dy2st.runtime.tracer.values.join import join_values, place, same_form
 from dy2st.runtime.tracer.values.union import SymbolicList
@@ -25,7 +25,7 @@ def as_symbolic(trace: Trace, items: list[Any], more: Any = None) -> SymbolicLis
     element = element_aval(trace, elements[0])
     for other in elements[1:]:
         element = join_values(element, element_aval(trace, other), trace)
-    element = general(element)
+    element = element.general()
     values = [pack(trace, x, element) for x in items]
     return SymbolicList(trace.emit("list_new", values, {"type": ListOf(element).types()[0]}), element)
 
@@ -38,7 +38,7 @@ def element_aval(trace: Trace, x: Any) -> AbstractValue:
 
 def widened(trace: Trace, items: SymbolicList, element: Any) -> SymbolicList:
     """Return the list with elements that also fit `element`: a tensor of another extent, or one of several things."""
-    return fitted(trace, items, general(join_values(items.element, element, trace)))
+    return fitted(trace, items, join_values(items.element, element, trace).general())
 
 
 def fitted(trace: Trace, items: SymbolicList, met: AbstractValue) -> SymbolicList:
@@ -49,7 +49,7 @@ def fitted(trace: Trace, items: SymbolicList, met: AbstractValue) -> SymbolicLis
     alternatives = items.element.alternatives if isinstance(items.element, OneOf) else (items.element,)
     others = met.alternatives if isinstance(met, OneOf) else ()
     pairs = [(a, others[k]) for a, k in zip(alternatives, tags, strict=True) if k] if tags else []
-    if not all(same_form(packed(a), packed(b)) for a, b in pairs):  # an alternative is made of other values now
+    if not all(same_form(a.packed(), b.packed()) for a, b in pairs):  # an alternative is made of other values now
         return trace.rebuilt(items, met)
     if len({t for t in tags if t}) < len([t for t in tags if t]):  # a derivative goes back to the one that it was
         return trace.rebuilt(items, met)

@@ -8,14 +8,13 @@ from typing import Any
 
 from dy2st.runtime.tracer.access.symbolic_list import LIST_METHODS
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList
 
 
 def change(trace: Trace, obj: Any, content: SymbolicList, name: str, *args: Any) -> Any:
     """Do a method of a list (or `__setitem__`) whose content is `content`; return what it gives."""
-    if name != "__setitem__" or not holds_objects(content.element):  # loops read what is inside of elements as it is
+    if name != "__setitem__" or not content.element.holds_objects:  # loops read what is inside of elements as it is
         trace.changes[id(obj)] += 1
     with trace.borrows.storing():
         return _change(trace, obj, content, name, *args)
@@ -43,7 +42,7 @@ def _add(trace: Trace, obj: Any, content: SymbolicList, name: str, more: Any) ->
         trace.store(obj, changed)
     borrows.appended(obj)
     if name == "extend" and isinstance(added, SymbolicList):
-        if holds_objects(added.element):
+        if added.element.holds_objects:
             borrows.share(obj, more)
         return
     for i, x in enumerate(added if name == "extend" else [more]):

@@ -25,7 +25,6 @@ from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Spliced, re
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import PushIterator
-from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.container_classes import (
     OF_C,
     copied,
@@ -64,7 +63,7 @@ def _of_kind(name: str) -> Callable[..., Any]:
         made: Any = library_kind(type_of(x))()
         content = trace.content(x)
         trace.store(made, content)
-        if isinstance(content, SymbolicList) and holds_objects(content.element):
+        if isinstance(content, SymbolicList) and content.element.holds_objects:
             trace.borrows.share(x, made)
         return use(trace, made, *args)
 
@@ -284,7 +283,7 @@ def extend(trace: Trace, target: Any, more: Any) -> None:
         return
     made = joined_items(trace, [*content, Spliced(trace.content(more))])
     trace.store(target, made)
-    if holds_objects(made.element):
+    if made.element.holds_objects:
         trace.borrows.share(target, more)
 
 

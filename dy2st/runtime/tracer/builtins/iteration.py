@@ -18,7 +18,7 @@ from dy2st.runtime.tracer.effects.container_state import Spliced, refuse_spliced
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import PushIterator, beside, chosen, numbered
 from dy2st.runtime.tracer.loops.loop_statement import for_
-from dy2st.runtime.tracer.values.abstract import AbstractValue, ListOf, holds_objects
+from dy2st.runtime.tracer.values.abstract import AbstractValue, ListOf
 from dy2st.runtime.tracer.values.symbolic_iterable import (
     SymbolicIterable,
     derived,
@@ -130,7 +130,7 @@ def list_(trace: Trace, *items: Any) -> Any:
         return collected(trace, items[0]) if must_roll(trace, items[0]) else list(trace.iterate(items[0]))
     made: list[Any] = []
     trace.store(made, content)
-    if holds_objects(content.element):
+    if content.element.holds_objects:
         trace.borrows.share(items[0], made)
     return made
 

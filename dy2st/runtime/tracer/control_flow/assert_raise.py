@@ -21,7 +21,7 @@ from dy2st.runtime.tracer.control_flow.catchable_errors import RunError
 from dy2st.runtime.tracer.control_flow.conditional import if_exp, predicate
 from dy2st.runtime.tracer.control_flow.internal_errors import place_of
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import AbstractValue, Const, Items, Unset, holds_objects
+from dy2st.runtime.tracer.values.abstract import AbstractValue, Const, Items, Unset
 from dy2st.runtime.tracer.values.flatten import alternative, unflatten
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text, text_part
@@ -141,7 +141,7 @@ def raised_parts(trace: Trace, error: BaseException, aval: Callable[[Any], Abstr
 
 
 def _varies(t: AbstractValue) -> bool:
-    return bool(t.types()) or holds_objects(t)
+    return bool(t.types()) or t.holds_objects
 
 
 def made_again(error: BaseException, parts: Any) -> BaseException:

@@ -14,7 +14,8 @@ from typing import Any
 from dy2st.kinds import is_container, is_dict
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.tracer.values.abstract import AbstractValue, AfterObjects, Const, MadeObject
+from dy2st.runtime.tracer.values.abstract import AbstractValue, Const
+from dy2st.runtime.tracer.values.shared_objects import AfterObjects, MadeObject
 from dy2st.runtime.tracer.values.union import Variant
 
 

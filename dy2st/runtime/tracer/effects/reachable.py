@@ -9,7 +9,6 @@ from dy2st.kinds import is_dict, is_tuple
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
 from dy2st.runtime.tracer.effects.trace import Trace
-from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.container_classes import is_of_users_class, plain_content
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.union import Variant
@@ -22,7 +21,7 @@ def parts_of(trace: Trace, x: Any, seen: set[int] | None = None) -> Iterator[Any
         return
     seen.add(id(x))
     if isinstance(x, Variant):
-        if any(map(holds_objects, x.alternatives)):
+        if any(a.holds_objects for a in x.alternatives):
             yield x.whole
     elif isinstance(x, CONTAINERS):
         yield x

@@ -23,7 +23,6 @@ from dy2st.runtime.tracer.values.abstract import (
     NewList,
     NewObject,
     OneOf,
-    is_taken_apart,
 )
 from dy2st.runtime.tracer.values.flatten import alternative, flatten
 from dy2st.runtime.tracer.values.union import Variant
@@ -43,7 +42,7 @@ def _way(trace: Trace, x: Variant, t: OneOf, kind: Any, places: Sequence[int], k
     with trace.inside(then, {}):
         aval = t.alternatives[places[k]]
         values = flatten(trace, alternative(trace, x, k), aval)
-        if is_taken_apart(aval):
+        if aval.is_taken_apart:
             values = [then.emit("tuple_new", values)]
         then.block.results = [then.emit("variant_new", values, {"type": kind, "tag": places[k]})]
     with trace.inside(other, {}):

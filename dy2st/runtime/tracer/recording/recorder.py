@@ -271,7 +271,7 @@ class Recorder(RecordedGradients):
             self.views_of.setdefault(id(twin), []).append(view)
         return True
 
-    def before_write(self, t: Tensor) -> None:
+    def before_write(self, t: object) -> None:
         """Look at a tensor of which the elements are written next."""
 
     def _fitted(self, t: Tensor, new: Tensor) -> Value:

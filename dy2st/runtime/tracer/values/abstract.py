@@ -55,46 +55,9 @@ class OfItems(AbstractValue):
     def children(self) -> tuple[AbstractValue, ...]:
         return self.items
 
-
-@record(frozen=True)
-class MadeObject(AbstractValue):
-    """What leaves a Program and is met again there: the object with this number."""
-
-    number: int
-    content: AbstractValue
-
     @property
-    def children(self) -> tuple[AbstractValue, ...]:
-        return (self.content,)
-
-
-@record(frozen=True)
-class SameObject(AbstractValue):
-    """The object of this type that was made under this number."""
-
-    number: int
-    kind: str
-
-
-@record(frozen=True)
-class SameArgument(AbstractValue):
-    """The list, dict or object of this type that is this container among the arguments of a call."""
-
-    index: int
-    kind: str
-
-
-@record(frozen=True)
-class AfterObjects(AbstractValue):
-    """Something that may be one of these objects, which are made before it."""
-
-    objects: tuple[Any, ...]
-    items: tuple[AbstractValue, ...]
-    then: AbstractValue
-
-    @property
-    def children(self) -> tuple[AbstractValue, ...]:
-        return (*self.items, self.then)
+    def is_taken_apart(self) -> bool:
+        return True
 
 
 @record(frozen=True)
@@ -109,6 +72,13 @@ class Const(AbstractValue):
 
     def is_like(self, other: AbstractValue) -> bool:
         return self.number_kind is not None and self.number_kind == other.number_kind
+
+    def packed(self) -> Type:
+        simple = self.object is None or isinstance(self.object, (bool, int, float, str))
+        return ConstType(self.object) if simple else ConstType(f"<{type(self.object).__name__}>")
+
+    def general(self) -> AbstractValue:
+        return self if self.number_kind is None else Number(self.number_kind)
 
     def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
         if self.number_kind is not None and self.is_like(other):
@@ -175,6 +145,9 @@ class Number(AbstractValue):
     def types(self) -> list[Type]:
         return [ScalarType(self.kind)]
 
+    def general(self) -> AbstractValue:
+        return Number(self.kind)
+
     def is_like(self, other: AbstractValue) -> bool:
         return self.kind == other.number_kind
 
@@ -190,8 +163,15 @@ class Items(OfItems):
     items: tuple[AbstractValue, ...]
     keys: tuple[Any, ...] | None = None
 
+    @property
+    def holds_objects(self) -> bool:
+        return any(item.holds_objects for item in self.items)
+
     def of(self, children: tuple[AbstractValue, ...]) -> AbstractValue:
         return Items(self.kind, children, self.keys)
+
+    def general(self) -> AbstractValue:
+        return self.of(tuple(item.general() for item in self.items))
 
     def is_of_form(self, other: AbstractValue) -> bool:
         """Return whether another one is of the same kind and length, under the same keys."""
@@ -227,8 +207,19 @@ class NewList(AbstractValue):
     def children(self) -> tuple[AbstractValue, ...]:
         return (self.content,)
 
+    @property
+    def is_taken_apart(self) -> bool:
+        return isinstance(self.content, (Items, OneOf))  # no variant is itself an alternative of one
+
+    @property
+    def holds_objects(self) -> bool:
+        return True
+
     def of(self, children: tuple[AbstractValue, ...]) -> AbstractValue:
         return NewList(children[0])
+
+    def general(self) -> AbstractValue:
+        return NewList(self.content.general())
 
     def is_like(self, other: AbstractValue) -> bool:
         return isinstance(other, NewList) and self.kind is other.kind
@@ -249,6 +240,10 @@ class NewObject(OfItems):
     kind: type[Any]
     names: tuple[str, ...]
     items: tuple[AbstractValue, ...]
+
+    @property
+    def holds_objects(self) -> bool:
+        return True
 
     def of(self, children: tuple[AbstractValue, ...]) -> AbstractValue:
         return NewObject(self.kind, self.names, children)
@@ -274,7 +269,7 @@ class ListOf(AbstractValue):
     @classmethod
     def around(cls, items: Sequence[AbstractValue], join_inside: Join) -> ListOf:
         """Return the abstract value of a list of which an element is any of these."""
-        return cls(general(reduce(join_inside, items)))
+        return cls(reduce(join_inside, items).general())
 
     @property
     def children(self) -> tuple[AbstractValue, ...]:
@@ -284,11 +279,8 @@ class ListOf(AbstractValue):
         return ListOf(children[0])
 
     def types(self) -> list[Type]:
-        return [
-            ListType(
-                TupleType(()) if isinstance(self.element, (Const, SameObject, SameArgument)) else packed(self.element)
-            )
-        ]
+        element = self.element.packed()
+        return [ListType(TupleType(()) if isinstance(element, ConstType) else element)]
 
     def is_like(self, other: AbstractValue) -> bool:
         return isinstance(other, ListOf)
@@ -330,8 +322,12 @@ class OneOf(AbstractValue):
     def of(self, children: tuple[AbstractValue, ...]) -> AbstractValue:
         return OneOf(children)
 
+    @property
+    def holds_objects(self) -> bool:
+        return any(a.holds_objects for a in self.alternatives)
+
     def types(self) -> list[Type]:
-        return [VariantType((UNSET, *(packed(a) for a in self.alternatives[1:])))]
+        return [VariantType((UNSET, *(a.packed() for a in self.alternatives[1:])))]
 
 
 def abstract_value_of(trace: ValueTrace, x: Any) -> AbstractValue:
@@ -379,40 +375,6 @@ def content_value(trace: ValueTrace, content: Any) -> AbstractValue:
     if is_mutable_set(content) or is_deque(content):
         return Items(type_of(content), tuple(abstract_value_of(trace, i) for i in content))
     return abstract_value_of(trace, content)
-
-
-def packed(t: AbstractValue) -> Type:
-    """Return the one type of an alternative or a list element."""
-    if isinstance(t, (SameObject, SameArgument)):
-        return ConstType(f"<{t.kind}>")
-    if isinstance(t, Const):
-        simple = t.object is None or isinstance(t.object, (bool, int, float, str))
-        return ConstType(t.object) if simple else ConstType(f"<{type(t.object).__name__}>")
-    types = t.types()
-    return types[0] if len(types) == 1 and not is_taken_apart(t) else TupleType(tuple(types))
-
-
-def is_taken_apart(t: AbstractValue) -> bool:
-    """Return whether an object of this abstract value is a tuple value inside of a variant or list, even if it has one
-    part.
-    """
-    if isinstance(t, NewList):
-        return isinstance(t.content, (Items, OneOf))  # no variant is itself an alternative of one
-    return isinstance(t, OfItems)
-
-
-def holds_objects(t: AbstractValue) -> bool:
-    """Return whether an object of this abstract value is, or holds, a container or object that is made anew."""
-    if isinstance(t, (NewList, NewObject)):
-        return True
-    return isinstance(t, (Items, OneOf)) and any(map(holds_objects, t.children))
-
-
-def general(t: AbstractValue) -> AbstractValue:
-    """Return an abstract value for elements of a list: constants that are numbers become numbers."""
-    if t.number_kind is not None:
-        return Number(t.number_kind)
-    return t.mapped(general) if isinstance(t, (Items, NewList)) else t
 
 
 def _choices(a: AbstractValue, b: AbstractValue) -> tuple[Any, ...] | None:

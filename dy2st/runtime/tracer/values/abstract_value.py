@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from dy2st.ir.types import Type
+from dy2st.ir.types import TupleType, Type
 from dy2st.runtime.tracer.values.trace import ValueTrace
 
 Join = Callable[["AbstractValue", "AbstractValue"], "AbstractValue"]
@@ -42,6 +42,27 @@ class AbstractValue:
     def is_like(self, other: AbstractValue) -> bool:
         """Return whether this abstract value and another one join without a variant."""
         return False
+
+    @property
+    def is_taken_apart(self) -> bool:
+        """Whether an object of this abstract value is a tuple value inside of a variant or list, even if it has one
+        part.
+        """
+        return False
+
+    @property
+    def holds_objects(self) -> bool:
+        """Whether an object of this abstract value is, or holds, a container or object that is made anew."""
+        return False
+
+    def packed(self) -> Type:
+        """Return the one type of an alternative or a list element."""
+        types = self.types()
+        return types[0] if len(types) == 1 and not self.is_taken_apart else TupleType(tuple(types))
+
+    def general(self) -> AbstractValue:
+        """Return an abstract value for elements of a list: constants that are numbers become numbers."""
+        return self
 
     def joined(self, other: AbstractValue, trace: ValueTrace, join_inside: Join) -> AbstractValue | None:
         """Return the abstract value that fits what either fits; None where only a variant does, or `other` knows."""

@@ -20,28 +20,22 @@ from dy2st.kinds import TUPLE, derives, is_tuple
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.abstract import (
     AbstractValue,
-    AfterObjects,
     Const,
     Items,
     ListOf,
-    MadeObject,
     NewList,
     NewObject,
     Number,
     OneOf,
-    SameArgument,
-    SameObject,
     TensorLike,
     TextOf,
     Unset,
     abstract_value_of,
     content_value,
-    holds_objects,
-    is_taken_apart,
-    packed,
 )
 from dy2st.runtime.tracer.values.container_classes import is_of_users_class
 from dy2st.runtime.tracer.values.join import place, same_form
+from dy2st.runtime.tracer.values.shared_objects import AfterObjects, MadeObject, SameArgument, SameObject
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text
 from dy2st.runtime.tracer.values.trace import ValueTrace
@@ -103,7 +97,7 @@ def _flatten_list(trace: ValueTrace, x: Any, t: ListOf) -> Value:
 def pack(trace: ValueTrace, x: Any, t: AbstractValue) -> Value:
     """Return one value for an element of a list."""
     values = flatten(trace, x, t)
-    if len(values) == 1 and not is_taken_apart(t):
+    if len(values) == 1 and not t.is_taken_apart:
         return values[0]
     return trace.builder.emit("tuple_new", values)
 
@@ -117,7 +111,9 @@ def _flatten_variant(trace: ValueTrace, x: Any, t: OneOf) -> Value:
         if x.alternatives == t.alternatives:
             return b.use(x.value)
         tags = tuple(_place_of_aval(trace, a, t) for a in x.alternatives)
-        if all(same_form(packed(a), packed(t.alternatives[k])) for a, k in zip(x.alternatives, tags, strict=True) if k):
+        if all(
+            same_form(a.packed(), t.alternatives[k].packed()) for a, k in zip(x.alternatives, tags, strict=True) if k
+        ):
             return b.emit("variant_cast", [x.value], {"type": kind, "tags": tags})
         return trace.recast(x, t, kind, tags)
     return _new_variant(trace, x, t, _place_of(trace, x, t))
@@ -126,7 +122,7 @@ def _flatten_variant(trace: ValueTrace, x: Any, t: OneOf) -> Value:
 def _new_variant(trace: ValueTrace, x: Any, t: OneOf, tag: int) -> Value:
     b, kind = trace.builder, trace.builder.named(t.types()[0])
     values = flatten(trace, x, t.alternatives[tag])
-    if is_taken_apart(t.alternatives[tag]):
+    if t.alternatives[tag].is_taken_apart:
         values = [b.emit("tuple_new", values)]
     return b.emit("variant_new", values, {"type": kind, "tag": tag})
 
@@ -204,7 +200,7 @@ def unpack(trace: ValueTrace, value: Value, t: AbstractValue) -> Any:
 def alternative(trace: ValueTrace, variant: Variant, tag: int) -> Any:
     """Return what a variant is under `tag`; a run in which it is something else raises there."""
     aval = variant.alternatives[tag]
-    if not aval.types() and not holds_objects(aval):
+    if not aval.types() and not aval.holds_objects:
         return unflatten(trace, iter(()), aval)
     name = getattr(variant.alternatives[0], "name", "")
     message = f"cannot access local variable '{name}' where it is not associated with a value"
@@ -213,6 +209,6 @@ def alternative(trace: ValueTrace, variant: Variant, tag: int) -> Any:
     if isinstance(found, Tensor):  # what is written into it goes to the variant
         trace.make_view(found, variant, attributes)
     trace.aliases.hold(found)
-    if holds_objects(aval):
+    if aval.holds_objects:
         trace.borrows.taken(variant.whole, tag, found)
     return found

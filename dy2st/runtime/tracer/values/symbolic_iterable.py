@@ -12,7 +12,6 @@ from dy2st.errors import StructureError
 from dy2st.kinds import is_list, is_sequence
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor, needs_value
-from dy2st.runtime.tracer.values.abstract import holds_objects
 from dy2st.runtime.tracer.values.flatten import unpack
 from dy2st.runtime.tracer.values.symbolic_iterator import ENDLESS, PulledIterator, TracedIterator
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -127,14 +126,14 @@ def derived(
 
 def _live_item(trace: ValueTrace, owner: Any, items: SymbolicList, i: Any) -> Any:
     """Return element i of a list that a loop runs through: what is inside of elements may have changed since."""
-    if owner is items or not holds_objects(items.element):
+    if owner is items or not items.element.holds_objects:
         return list_item(trace, items, i)
     return list_item(trace, trace.content(owner), i, owner)
 
 
 def list_item(trace: ValueTrace, items: SymbolicList, i: Any, owner: Any = None) -> Any:
     """Return element i of a list of unknown length; what it is made of stays a part of the owner."""
-    if not holds_objects(items.element):
+    if not items.element.holds_objects:
         found = unpack(trace, trace.emit("list_get", [items.value, trace.scalar(i)]), items.element)
         trace.aliases.hold(found)
         return found
