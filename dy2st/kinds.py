@@ -25,6 +25,7 @@ def _is(kind: type[T]) -> Callable[[object], TypeIs[T]]:
 
 type_of: Callable[[object], type[Any]] = type
 variables_of: Callable[[object], dict[str, Any]] = vars
+numbered: Callable[[Any], Iterator[tuple[int, Any]]] = enumerate
 derives: Callable[[type[Any], type[Any]], bool] = issubclass
 """`issubclass`, where the class is the same one to the type checker afterwards."""
 

@@ -60,7 +60,7 @@ from dy2st.jit.dispatch.inline_cache_run import (
 )
 from dy2st.jit.dispatch.inline_cache_state import NotCacheable, StateLines
 from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, FlatCall, bound_places, meet
-from dy2st.kinds import derives, is_dict, is_tuple, type_of, variables_of
+from dy2st.kinds import derives, is_dict, is_tuple, numbered, type_of, variables_of
 from dy2st.nn.layer import Layer
 from dy2st.runtime.aot_cache.bytecode_cache import compiled
 from dy2st.runtime.eager.device import namespace_among
@@ -247,7 +247,7 @@ class _InlineCacheEmitter(StateLines):
             if not all(isinstance(k, (str, int)) for k in x):
                 raise NotCacheable
             self.refuse(f"tuple({v}) != {self.constant(tuple(x))}")
-        items: Iterable[tuple[Any, Any]] = x.items() if is_dict(x) else zip(range(len(x)), x, strict=True)
+        items: Iterable[tuple[Any, Any]] = x.items() if is_dict(x) else numbered(x)
         labels: Any = getattr(kind, "_fields", None) or range(len(x))
         for at, (k, item) in enumerate(items):
             label = k if is_dict(x) else labels[at]

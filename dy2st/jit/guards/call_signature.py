@@ -17,7 +17,7 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.errors import ConversionError
 from dy2st.jit.guards.static_values import is_its_attributes, key_of
-from dy2st.kinds import TUPLE, derives, is_dict, type_of, variables_of
+from dy2st.kinds import TUPLE, derives, is_dict, numbered, type_of, variables_of
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.input_spec import InputSpec
@@ -177,9 +177,7 @@ def _container(x: Any, name: str, made: FlatCall, seen: dict[int, Any], keys: li
     made.containers.append(x)
     kind = type_of(x)
     in_order = kind in (list, set, deque)
-    parts: dict[Any, Any] = (
-        dict(zip(range(len(x)), x, strict=True)) if in_order else x if is_dict(x) else variables_of(x)
-    )
+    parts: dict[Any, Any] = dict(numbered(x)) if in_order else x if is_dict(x) else variables_of(x)
     labels = None if in_order else list(parts)
     keys.append((kind, len(parts) if labels is None else tuple(labels)))
     found = seen[id(x)] = ContainerNode(kind, [], labels, at)
