@@ -121,7 +121,8 @@ def _first_carried(loop: Operation) -> int:
 
 def carry(loop: Operation, initial: Value) -> tuple[Value, Value]:
     """Have a loop carry a number more, which stays as it is; return the argument and the result."""
-    (body,), carried = loop.blocks, loop.attributes["carried"]
+    body = loop.blocks[0]
+    carried: int = loop.attributes["carried"]
     at = _first_carried(loop) + carried
     body.add_argument(INT)
     body.arguments.insert(at, body.arguments.pop())
