@@ -64,10 +64,10 @@ def to_static(
         if not isinstance(forward, StaticFunction):
             plain = forward.__func__ if isinstance(forward, types.MethodType) else forward
             instance = function if isinstance(forward, types.MethodType) else None
-            function.forward = StaticFunction(plain, input_spec, instance=instance, **options)  # type: ignore[method-assign]
+            function.forward = StaticFunction(plain, input_spec, instance=instance, **options)
         return function
     if is_class(function) and issubclass(function, Layer):
-        function.forward = StaticFunction(function.forward, input_spec, **options)  # type: ignore[method-assign]
+        function.forward = StaticFunction(function.forward, input_spec, **options)
         return function
     if isinstance(function, types.MethodType):
         return StaticFunction(function.__func__, input_spec, instance=function.__self__, **options)

@@ -245,7 +245,7 @@ class StaticFunction(ProgramOfCall):
     def code(self) -> str:
         """The converted source."""
         function = self._function
-        return convert(function).source  # type: ignore[arg-type]
+        return convert(function).source
 
     def explain(self) -> Explanation:
         """Tell which Programs there are, why each was traced, which calls it served, and what ran eagerly and why."""

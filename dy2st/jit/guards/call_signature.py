@@ -273,6 +273,12 @@ def signature_of(function: Any) -> inspect.Signature:
         raise ConversionError(f"{function!r} has no signature that can be read: {error}") from None
 
 
+def defaults_of(function: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the defaults of a function's parameters, by position and by name."""
+    named: dict[str, Any] | None = getattr(function, "__kwdefaults__", None)
+    return getattr(function, "__defaults__", None) or (), dict(named or {})
+
+
 class FunctionDefaults:
     """The code and defaults of a function, which its signature shows: they may be set anew."""
 
@@ -290,13 +296,12 @@ class FunctionDefaults:
 
     def _now(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         f = self._function
-        named: dict[str, Any] | None = getattr(f, "__kwdefaults__", None)
-        return getattr(f, "__code__", None), getattr(f, "__defaults__", None) or (), dict(named or {})
+        return getattr(f, "__code__", None), *defaults_of(f)
 
 
 def call_arguments(signature: inspect.Signature, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Return positional and keyword arguments that bind to `values`."""
-    bound = inspect.BoundArguments(signature, values)  # type: ignore[arg-type]
+    bound = inspect.BoundArguments(signature, values)
     return list(bound.args), dict(bound.kwargs)
 
 

@@ -69,7 +69,7 @@ class _Saver:
         def forward(*args: Any, **keywords: Any) -> Any:
             return layer(*args, **keywords)
 
-        forward.__signature__ = static.signature  # type: ignore[attr-defined]
+        forward.__signature__ = static.signature
         return StaticFunction(forward, static.input_spec, True, checkpoint=static.checkpoint)
 
     def method(self, kinds: list[CallSignature]) -> SavedMethod:

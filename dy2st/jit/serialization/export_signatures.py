@@ -33,8 +33,8 @@ def static_functions(model: Any, input_spec: Sequence[Any] | None) -> tuple[Stat
             if not callable(model):
                 raise TypeError(f"jit.save takes a Layer or a function, not {type(model).__name__}")
             bound = isinstance(model, types.MethodType)
-            instance = model.__self__ if bound else None  # type: ignore[union-attr]
-            model = StaticFunction(model.__func__ if bound else model, input_spec, True, instance)  # type: ignore[union-attr]
+            instance = model.__self__ if bound else None
+            model = StaticFunction(model.__func__ if bound else model, input_spec, True, instance)
         return model, {}
     found: dict[str, StaticFunction] = {}
     for name in dict.fromkeys([*vars(type(model)), *dir(type(model))]):

@@ -13,6 +13,7 @@ from dy2st.ir.context import current, replaced
 from dy2st.ir.location import frame_at
 from dy2st.ir.program import Program, Value
 from dy2st.ir.verifier import verify
+from dy2st.jit.guards.call_signature import defaults_of
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
 from dy2st.jit.tracing import code_log
 from dy2st.jit.tracing.conversion_cache import convert
@@ -374,10 +375,8 @@ def trace(
 ) -> Traced:
     """Trace one call; `make_inputs` adds the arguments and returns their values and what to call with."""
     refuse_generator(function)
-    inner = getattr(function, "__func__", function)
-    given: tuple[Any, ...] | None = getattr(inner, "__defaults__", None)
-    named: dict[str, Any] | None = getattr(inner, "__kwdefaults__", None)
-    made.defaults = {*map(id, given or ()), *map(id, (named or {}).values())}
+    given, named = defaults_of(getattr(function, "__func__", function))
+    made.defaults = {*map(id, given), *map(id, named.values())}
     inputs, args, keywords = make_inputs(made)
     made.outermost = made.bottom = frame_at(0)
     with replaced(trace=made, grad=current().grad):

@@ -188,7 +188,7 @@ class NumPyNumber(Scalar):
         self.choices = None
 
     @property
-    def value(self) -> Value:  # type: ignore[override]
+    def value(self) -> Value:
         """Raise NeedsPythonValue."""
         raise needs_value("a NumPy scalar that changes from call to call was needed as an object of NumPy")
 
