@@ -254,8 +254,7 @@ class FunctionTrace(ExternalReads):
         """
         if isinstance(function, types.MethodType):
             return types.MethodType(self.convert(function.__func__), function.__self__)
-        inner = getattr(function, "__dy2st_function__", None)
-        if inner is not None:
+        if (inner := getattr(function, "__dy2st_function__", None)) is not None:
             return self.convert(inner)
         if not isinstance(function, types.FunctionType):
             return function
