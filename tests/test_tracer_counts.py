@@ -11,8 +11,8 @@ from dy2st.runtime.tracer.values.abstract_value import AbstractValue
 ROOT = Path(__file__).parents[1]
 MOST_UNTYPED = 5
 """The context's trace, which stands below all that a trace is made of; recorders of views and of static variables."""
-MOST_CHECKS_OF_VARIANTS = 114
-MOST_CHECKS_OF_TEMPLATES = 157
+MOST_CHECKS_OF_VARIANTS = 115
+MOST_CHECKS_OF_TEMPLATES = 160
 CLASSES = {**vars(abstract), **vars(shared_objects)}.items()
 TEMPLATES = {name for name, x in CLASSES if isinstance(x, type) and issubclass(x, AbstractValue)}
 
