@@ -91,6 +91,68 @@ def test_c_gets_the_bits_of_python(folder: Path) -> None:
     assert [float.fromhex(x) for x in shown.split()] == wanted().ravel().tolist()
 
 
+CPP = """
+#include <cstdio>
+#include <memory>
+#include "net.h"
+int main() {
+  float x[12] = {%s};
+  net *made = nullptr;
+  if (net_create(nullptr, &made)) return 1;
+  std::unique_ptr<net, decltype(&net_free)> model(made, net_free);
+  net_forward_inputs inputs = {.x = {.data = x, .shape = {3, 4}, .strides = {}}};
+  net_forward_outputs outputs;
+  if (net_forward(model.get(), &inputs, &outputs)) return 2;
+  for (int i = 0; i < 6; i++) std::printf("%%a ", double(outputs.output.data[i]));
+}
+"""
+RUST = """
+use std::os::raw::{c_int, c_void};
+#[repr(C)]
+struct Input { data: *const f32, shape: [i64; 2], strides: [i64; 2] }
+#[repr(C)]
+struct Output { data: *const f32, shape: [i64; 2] }
+#[link(name = "net", kind = "static")]
+extern "C" {
+    fn net_create(options: *const c_void, made: *mut *mut c_void) -> c_int;
+    fn net_forward(model: *mut c_void, inputs: *const Input, outputs: *mut Output) -> c_int;
+    fn net_free(model: *mut c_void);
+}
+fn main() {
+    let x: [u32; 12] = [%s];
+    let x: Vec<f32> = x.iter().map(|bits| f32::from_bits(*bits)).collect();
+    unsafe {
+        let mut model = std::ptr::null_mut();
+        assert_eq!(net_create(std::ptr::null(), &mut model), 0);
+        let inputs = Input { data: x.as_ptr(), shape: [3, 4], strides: [0, 0] };
+        let mut outputs = Output { data: std::ptr::null(), shape: [0, 0] };
+        assert_eq!(net_forward(model, &inputs, &mut outputs), 0);
+        for i in 0..6 { print!("{} ", (*outputs.data.add(i)).to_bits()); }
+        net_free(model);
+    }
+}
+"""
+
+
+def test_cpp_gets_the_same(folder: Path) -> None:
+    if shutil.which("c++") is None:
+        pytest.skip("no C++ compiler is installed")
+    (folder / "program.cpp").write_text(CPP % ", ".join(float(x).hex() + "f" for x in X.ravel()))
+    order = ["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "program.cpp", "libnet.a", "-lm", "-pthread"]
+    subprocess.run([*order, "-o", "cpp"], cwd=folder, check=True)
+    shown = subprocess.run([folder / "cpp"], cwd=folder, capture_output=True, text=True, check=True).stdout
+    assert [float.fromhex(x) for x in shown.split()] == wanted().ravel().tolist()
+
+
+def test_rust_gets_the_same(folder: Path) -> None:
+    if shutil.which("rustc") is None:
+        pytest.skip("rustc is not installed")
+    (folder / "program.rs").write_text(RUST % ", ".join(str(bits) for bits in X.ravel().view(np.uint32)))
+    subprocess.run(["rustc", "-O", "-L", ".", "program.rs", "-l", "m", "-o", "rust"], cwd=folder, check=True)
+    shown = subprocess.run([folder / "rust"], cwd=folder, capture_output=True, text=True, check=True).stdout
+    assert [int(bits) for bits in shown.split()] == wanted().ravel().view(np.uint32).tolist()
+
+
 THREADS = """
 #include <pthread.h>
 #include <stdio.h>

@@ -52,7 +52,9 @@ def mixed(x, h, turns):
     while product.abs().max() > 1:
         product = product / 2 + paddle.rand([5, 5]) * 0.01
         count += turns
-    return paddle.nn.functional.softmax(product), paddle.sin(h) * h, count
+    heads = paddle.reshape(product, [1, 5, 1, 5])
+    seen = paddle.nn.functional.scaled_dot_product_attention(heads, heads, heads).reshape([5, 5])
+    return paddle.nn.functional.softmax(product) + seen, paddle.sin(h) * h, count
 
 
 SPEC = [InputSpec([None, 5], name="x"), InputSpec([None], "float16", name="h"), InputSpec([], "int64", name="turns")]

@@ -122,8 +122,15 @@ def across(f: LLVMFunction, tile: Tile, what: str, vector: str) -> str:
     if tile.lanes == 1:
         return vector
     t, v = tile.element, tile.vector
-    if what == "fadd":
-        return f.call(f"reassoc {t}", f"@llvm.vector.reduce.fadd.{tile.suffix}", f"{t} -0.0", f"{v} {vector}")
+    if what == "fadd":  # half by half: which lanes LLVM's own reduction adds first, the CPU decides
+        half = tile.lanes // 2
+        while half:
+            lanes = ", ".join(f"i32 {i + half if i < half else 'poison'}" for i in range(tile.lanes))
+            mask = f"<{tile.lanes} x i32> <{lanes}>"
+            other = f.value(f"shufflevector {v} {vector}, {v} poison, {mask}")
+            vector = f.value(f"fadd {v} {vector}, {other}")
+            half //= 2
+        return f.value(f"extractelement {v} {vector}, i64 0")
     return f.call(t, f"@llvm.vector.reduce.fmax.{tile.suffix}", f"{v} {vector}")
 
 
@@ -132,5 +139,5 @@ def across_lanes(tile: Tile) -> tuple[Definition, ...]:
     if tile.lanes == 1:
         return ()
     t, v = tile.element, tile.vector
-    add, largest = (f"llvm.vector.reduce.{what}.{tile.suffix}" for what in ("fadd", "fmax"))
-    return Definition(add, f"declare {t} @{add}({t}, {v})"), Definition(largest, f"declare {t} @{largest}({v})")
+    largest = f"llvm.vector.reduce.fmax.{tile.suffix}"
+    return (Definition(largest, f"declare {t} @{largest}({v})"),)
