@@ -1,5 +1,6 @@
 """Libraries in C programs: the example, sanitizers, several threads and models, allocators, files of weights."""
 
+import ctypes
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,8 @@ from dy2st.static import InputSpec
 from tests.jit.c_library.libraries import Failed, Instance, needs_compiler
 
 pytestmark = needs_compiler
+PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)
+PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, PART, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 
@@ -243,16 +246,31 @@ def test_other_weights_of_the_same_model(folder: Path) -> None:
     library.free()
 
 
-def test_results_are_the_same_for_any_number_of_threads(folder: Path, tmp_path: Path) -> None:
+def test_results_are_the_same_for_any_threads_and_an_instance_runs_once_at_a_time(tmp_path: Path) -> None:
     def large(x):
         return paddle.sum(paddle.exp(paddle.matmul(x, x) * 1e-3), axis=0)
 
     paddle.jit.export_library(large, tmp_path, [InputSpec([None, None])])
     x = np.random.default_rng(0).normal(size=(400, 400)).astype(np.float32)
-    made = []
+    made, codes = list[np.ndarray](), list[int]()
     for threads in (1, 2, 3):
         library = Instance(tmp_path, "large", threads=threads)
         made += [library([x], [("float32", 1)])[0] for _ in range(3)]
         library.free()
+
+    @PARALLEL
+    def backwards(user, part, row, units, team):
+        """Run the parts one after the other, the last first; nothing else runs the instance meanwhile."""
+        try:
+            library([x], [("float32", 1)])
+        except Failed as error:
+            codes.append(error.code)
+        for who in reversed(range(team)):
+            part(row, units * who // team, units * (who + 1) // team, who)
+
+    library = Instance(tmp_path, "large", threads=3, parallel=ctypes.cast(backwards, ctypes.c_void_p).value)
+    made.append(library([x], [("float32", 1)])[0])
+    library.free()
+    assert set(codes) == {4}
     assert all(np.array_equal(made[0], other) for other in made)
     np.testing.assert_allclose(made[0], large(paddle.to_tensor(x)).numpy(), rtol=1e-4)
