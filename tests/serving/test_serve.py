@@ -109,7 +109,7 @@ def models(tmp_path_factory: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def server(models: Path) -> Iterator[Server]:
-    limits = ("--max-size", "0.1", "--max-seconds", "4", "--max-delay", "50")
+    limits = ("--max-size", "0.1", "--max-seconds", "6", "--max-delay", "50")
     running = Server(models / "two.dy2st", f"slow={models / 'halved'}", *limits)
     yield running
     assert running.end() == 0
