@@ -1,8 +1,8 @@
 """Collective operations on tensors: what processes give each other, in place as Paddle has it.
 
 Each is an op (`ops/collective/`), at once in eager mode and as a step of a Program in a trace: there all processes must
-come to the same ones in the same order. Gradients flow through them, as of the sum of what all processes derive; into
-a leaf that needs a gradient a collective writes without one, as Paddle's do.
+come to the same ones in the same order. Gradients flow through them, as of the sum of what all processes derive, where
+the tensors of all of them need one; into a leaf that needs a gradient a collective writes without, as Paddle's do.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from dy2st.distributed.groups import line_here, rank_in, ranks_of
 from dy2st.functions.core.assigning import write
 from dy2st.functions.core.operands import constant, op
+from dy2st.functions.inplace import before
 from dy2st.functions.shape.concat_split import stack, unstack
 from dy2st.ir.context import current, replaced
 from dy2st.ops.collective.collective_base import on_host, typed
@@ -99,24 +100,34 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, sync_o
     >>> paddle.distributed.all_reduce(x).wait(), x.tolist()
     (True, [1.0, 2.0])
     """
-    return _written(tensor, reduced(tensor, op, group))
+    return _written(tensor, reduced(before(tensor), op, group))
 
 
 def reduced(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
     """Return the tensors of all processes reduced to one; TypeError for a mean of integers."""
-    if op not in range(len(_REDUCTIONS)):
-        raise ValueError(f"a reduction is one of ReduceOp.SUM, MAX, MIN, PROD and AVG, not {op!r}")
-    if op == ReduceOp.AVG and tensor.dtype.kind not in "fc":
-        raise TypeError(f"ReduceOp.AVG is a mean of floats, not of {tensor.dtype.name}")
+    _refuse(tensor, op)
     made = collective("all_reduce", tensor, group=group, reduction=_REDUCTIONS[op])
     return made / len(ranks_of(group)) if op == ReduceOp.AVG else made
 
 
+def _refuse(tensor: Tensor, op: Any) -> None:
+    if op not in range(len(_REDUCTIONS)):
+        raise ValueError(f"a reduction is one of ReduceOp.SUM, MAX, MIN, PROD and AVG, not {op!r}")
+    if op == ReduceOp.AVG and tensor.dtype.kind not in "fc":
+        raise TypeError(f"ReduceOp.AVG is a mean of floats, not of {tensor.dtype.name}")
+
+
 def reduce(tensor: Tensor, dst: int = 0, op: Any = ReduceOp.SUM, group: Any = None, sync_op: bool = True) -> Task:
     """Make the tensor of process `dst` the sum (or what `op` says) over all processes; others keep theirs."""
-    rank_in(group, dst, "reduce: dst")
-    made = reduced(tensor, op, group)
-    return _written(tensor, made) if world().rank == dst else Task()
+    root, count = rank_in(group, dst, "reduce: dst"), len(ranks_of(group))
+    here = world().rank == dst
+    if op not in (ReduceOp.SUM, ReduceOp.AVG):
+        made = reduced(tensor.detach(), op, group)
+        return _written(tensor, made) if here else Task()
+    _refuse(tensor, op)
+    total = collective("reduce_to", tensor, group=group, root=root)  # zeros where it is not for: so all have a gradient
+    total = total / count if op == ReduceOp.AVG else total
+    return _written(tensor, total if here else tensor + total)
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None, sync_op: bool = True) -> Task:
@@ -133,22 +144,22 @@ def all_gather(tensor_list: list[Any], tensor: Tensor, group: Any = None, sync_o
 def gather(
     tensor: Tensor, gather_list: list[Any] | None = None, dst: int = 0, group: Any = None, sync_op: bool = True
 ) -> Task:
-    """Append the tensors of all processes, which have one shape, to the list of process `dst`."""
+    """Append the tensors of all processes, which have one shape, to the list of process `dst`; without gradients."""
     place, count = ranks_of(group).index(rank_in(group, dst, "gather: dst")), len(ranks_of(group))
     goes, comes = _only(place, count), (1 if world().rank == dst else 0,) * count
-    made = collective("all_to_all_sizes", tensor.unsqueeze(0), group=group, axis=0, goes=goes, comes=comes)
+    made = collective("all_to_all_sizes", tensor.detach().unsqueeze(0), group=group, axis=0, goes=goes, comes=comes)
     return _listed(gather_list, unstack(made)) if gather_list is not None and world().rank == dst else Task()
 
 
 def scatter(
     tensor: Tensor, tensor_list: Sequence[Tensor] | None = None, src: int = 0, group: Any = None, sync_op: bool = True
 ) -> Task:
-    """Give the tensor of each process its part of the list of process `src`."""
+    """Give the tensor of each process its part of the list of process `src`; without gradients."""
     place, count = ranks_of(group).index(rank_in(group, src, "scatter: src")), len(ranks_of(group))
     here = world().rank == src
     if here and len(tensor_list or ()) != count:
         raise ValueError(f"scatter: {len(tensor_list or ())} tensors for {count} processes")
-    parts = stack(list(tensor_list or ())) if here else tensor.unsqueeze(0)[:0]
+    parts = stack([t.detach() for t in tensor_list or ()]) if here else tensor.unsqueeze(0)[:0]
     goes, comes = (1 if here else 0,) * count, _only(place, count)
     made = collective("all_to_all_sizes", parts, group=group, axis=0, goes=goes, comes=comes)
     return _written(tensor, made.squeeze(0))
