@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.distributed.groups import line_here, rank_in, ranks_of
+from dy2st.distributed.groups import rank_in, ranks_of
 from dy2st.functions.core.assigning import write
 from dy2st.functions.core.operands import constant, op
 from dy2st.functions.inplace import before
 from dy2st.functions.shape.concat_split import stack, unstack
 from dy2st.ir.context import current, replaced
+from dy2st.ir.location import line_here
 from dy2st.ops.collective.collective_base import on_host, typed
 from dy2st.ops.collective.messages import Posted, posted
 from dy2st.ops.collective.reductions import REDUCTIONS

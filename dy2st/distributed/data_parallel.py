@@ -1,23 +1,40 @@
-"""`DataParallel`: a layer whose gradients are averaged over all processes."""
+"""`DataParallel`: a layer whose gradients are averaged over all processes.
+
+When a backward has added to the gradients of its parameters, these are averaged, many in one message: in eager mode and as
+steps of a Program alike. The average of a sum is what was summed up under `no_sync` too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from dy2st.distributed.collective import ReduceOp, broadcast, reduced
+from dy2st.distributed.groups import ranks_of
+from dy2st.functions.shape.concat_split import concat, split
+from dy2st.functions.shape.creation import zeros_like
+from dy2st.ir.context import current, replaced
 from dy2st.nn.layer import Layer
+from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.recording.leaf_gradients import gradient_parts
+from dy2st.runtime.tracer.values.union import Variant
 
 
 def sync_params_buffers(model: Any, comm_group: Any = None, src_rank: int = 0, *args: Any, **keywords: Any) -> None:
-    """Do nothing: with one process parameters are the same everywhere."""
+    """Give all processes the parameters and buffers of process `src_rank`."""
+    if len(ranks_of(comm_group)) > 1:
+        with replaced(grad=False):
+            for t in (*model.parameters(), *model.buffers()):
+                broadcast(t, src_rank, comm_group)
 
 
 class DataParallel(Layer):
     """A layer whose gradients are averaged over all processes; of one process, they are its own.
 
-    `strategy`, `group`, the sizes of buffers and `find_unused_parameters` say how processes talk, and change nothing
-    here. Names in `state_dict` are those of the layer itself.
+    All processes begin with the parameters of the first. With `find_unused_parameters`, a parameter that no output
+    depends on has a gradient of zeros, so that processes may take different ways. A message has `comm_buffer_size` MB;
+    `strategy` changes nothing. Names in `state_dict` are those of the layer itself.
     """
 
     def __init__(
@@ -32,7 +49,35 @@ class DataParallel(Layer):
         super().__init__()
         if not isinstance(layers, Layer):
             raise TypeError(f"DataParallel takes a Layer, not {type(layers).__name__}")
-        self._layers = layers
+        self._layers, self._group = layers, group
+        self._syncs, self._finds_unused = True, find_unused_parameters
+        self._elements = comm_buffer_size << 18
+        """Of float32, in one message."""
+        if len(ranks_of(group)) > 1:
+            sync_params_buffers(layers, group, ranks_of(group)[0])
+            for p in layers.parameters():
+                p.averaged_by = self
+
+    def average_gradients(self) -> None:
+        """Average what gradients the parameters have over the processes."""
+        trace = current().trace
+        if not (self._syncs if trace is None else trace.read_attribute(self, "_syncs", self._syncs)):
+            return
+        with replaced(grad=False):
+            found = [(p, g) for p in self._layers.parameters() if (g := self._gradient(p)) is not None]
+            for bucket in _buckets(found, self._elements):
+                made = reduced(concat([g.flatten() for _, g in bucket]), ReduceOp.AVG, self._group)
+                parts = split(made, [g.size for _, g in bucket]) if len(bucket) > 1 else [made]
+                for (p, g), part in zip(bucket, parts, strict=True):
+                    p.grad = part.reshape(g.shape)
+
+    def _gradient(self, p: Tensor) -> Tensor | None:
+        if p.stop_gradient:
+            return None
+        if p.grad is None:
+            return zeros_like(p) if self._finds_unused else None
+        trace, gradient = current().trace, p.grad
+        return gradient_parts(trace, gradient, p)[0] if isinstance(gradient, Variant) else gradient
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the layer."""
@@ -40,15 +85,19 @@ class DataParallel(Layer):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Leave gradients as they are for the length of a `with`: each process its own."""
-        yield
+        """Leave gradients as they are for the length of a `with`: each process its own, averaged by the next backward."""
+        before, self._syncs = self._syncs, False
+        try:
+            yield
+        finally:
+            self._syncs = before
 
     def scale_loss(self, loss: Any) -> Any:
-        """Return the loss: with one process it needs no scale."""
+        """Return the loss: gradients are averages."""
         return loss
 
     def apply_collective_grads(self) -> None:
-        """Average the gradients over the processes: with one process they are averages."""
+        """Average the gradients over the processes: the backward has done that."""
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """Return the layer's state."""
@@ -59,3 +108,17 @@ class DataParallel(Layer):
         return self._layers.set_state_dict(state_dict, use_structured_name)
 
     set_dict = load_dict = set_state_dict
+
+
+def _buckets(found: Sequence[tuple[Tensor, Tensor]], most: int) -> list[list[tuple[Tensor, Tensor]]]:
+    """Return parameters with their gradients in lists of one dtype and of so many elements, or of one parameter."""
+    made: list[list[tuple[Tensor, Tensor]]] = []
+    room: dict[Any, int] = {}
+    last: dict[Any, list[tuple[Tensor, Tensor]]] = {}
+    for p, g in found:
+        if room.get(g.dtype, 0) < p.size:
+            last[g.dtype], room[g.dtype] = [], most
+            made.append(last[g.dtype])
+        last[g.dtype].append((p, g))
+        room[g.dtype] -= p.size
+    return made

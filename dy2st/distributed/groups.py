@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.ir.context import current
-from dy2st.ir.location import user_frame
 from dy2st.ops.collective.world import world
 
 
@@ -98,9 +97,3 @@ def rank_in(group: Any, rank: int, name: str) -> int:
         there = "there is one process, 0" if world().size == 1 else f"the group has the ranks {list(ranks)}"
         raise ValueError(f"{name}={rank}, and {there}")
     return rank
-
-
-def line_here() -> tuple[str, int]:
-    """Return the file and line of the user's code that is running."""
-    frame = user_frame()
-    return ("<unknown>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)

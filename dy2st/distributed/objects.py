@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.distributed.groups import line_here, rank_in, ranks_of
+from dy2st.distributed.groups import rank_in, ranks_of
 from dy2st.ir.context import current
+from dy2st.ir.location import line_here
 from dy2st.ops.collective.world import group_of, world
 from dy2st.runtime.eager.side_effect_check import refusal
 

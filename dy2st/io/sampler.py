@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from dy2st.ops.collective.world import world
+
 
 class Sampler:
     """Base of samplers: define `__iter__`, which gives the numbers of samples."""
@@ -134,14 +136,15 @@ class BatchSampler(Sampler):
 class DistributedBatchSampler(BatchSampler):
     """The batches of one of `num_replicas` processes: each takes every `num_replicas`-th sample, all as many.
 
-    Samples are added from the front until they can be dealt out evenly. `set_epoch` changes the random order.
+    With None, the processes and the rank of this job. Samples are added from the front until they can be dealt out evenly. `set_epoch` changes the random order.
     """
 
     def __init__(
         self, dataset: Any, batch_size: int, num_replicas: int | None = None, rank: int | None = None,
         shuffle: bool = False, drop_last: bool = False,
     ):  # fmt: skip
-        self.nranks, self.local_rank = num_replicas or 1, rank or 0
+        self.nranks = num_replicas or world().size
+        self.local_rank = rank or (0 if num_replicas else world().rank)
         if not 0 <= self.local_rank < self.nranks:
             raise ValueError(f"DistributedBatchSampler: rank {rank} is not one of {self.nranks} processes")
         self.epoch, self.mixed = 0, shuffle

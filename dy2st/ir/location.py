@@ -68,6 +68,12 @@ def user_frame() -> FrameType | None:
     return frame
 
 
+def line_here() -> tuple[str, int]:
+    """Return the file and line of the user's code that is running, as the attribute of an op."""
+    frame = user_frame()
+    return ("<unknown>", 0) if frame is None else (frame.f_code.co_filename, _line(frame))
+
+
 def is_user_frame(frame: FrameType) -> bool:
     """Return whether a frame runs code that is not of this package, nor of a library."""
     return not is_plain_module(frame.f_globals.get("__name__"))

@@ -1,4 +1,4 @@
-"""`paddle.distributed.fleet` of one process: worker 0 of 1, whose model and optimizer are as they were given."""
+"""`paddle.distributed.fleet`: workers that have the same model and each its data."""
 
 from dy2st.distributed.fleet import meta_parallel, utils
 from dy2st.distributed.fleet.data_generator import (

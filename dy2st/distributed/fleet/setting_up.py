@@ -1,4 +1,4 @@
-"""What a script says of its processes, and what it is told: this is the first worker, and there is no other.
+"""What a script says of its processes, and what it is told: they have the same model and each its data.
 
 A strategy that spreads a model over several processes is refused; what only says how processes talk changes nothing.
 """
@@ -8,7 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dy2st.distributed.groups import get_group
+from dy2st.distributed.collective import barrier
+from dy2st.distributed.data_parallel import DataParallel
+from dy2st.distributed.groups import get_group, new_group
+from dy2st.distributed.objects import all_gather_object
 from dy2st.distributed.parallel import get_rank, get_world_size, init_parallel_env
 from dy2st.static.model_files import load, save, save_inference_model
 from dy2st.static.program import default_main_program
@@ -24,8 +27,11 @@ class DistributedStrategy:
         if name == "hybrid_configs":
             value = {**self.__dict__.get(name, {}), **value}
             degrees = [d for key, d in value.items() if key.endswith("_degree") and d != -1]
-            if math.prod(degrees) != 1:
-                raise ValueError(f"hybrid_configs {value} needs {math.prod(degrees)} processes, and there is one")
+            alone = math.prod(d for key, d in value.items() if key != "dp_degree" and key.endswith("_degree") and d != -1)
+            if alone != 1:
+                raise NotImplementedError(f"hybrid_configs {value} spreads a model, which fleet does not")
+            if math.prod(degrees) not in (1, get_world_size()):
+                raise ValueError(f"hybrid_configs {value} needs {math.prod(degrees)} processes, not {get_world_size()}")
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -41,7 +47,7 @@ class Role:
 
 
 class PaddleCloudRoleMaker:
-    """Tells a process what it is: worker 0 of 1."""
+    """Tells a process which worker it is."""
 
     def __init__(self, is_collective: bool = False, **kwargs: Any):
         self._is_collective = is_collective
@@ -58,55 +64,61 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
 
     def __init__(self, is_collective: bool = False, current_id: int = 0, worker_num: int = 1, **kwargs: Any):
         super().__init__(is_collective)
-        if (current_id, worker_num) != (0, 1):
-            raise ValueError(f"worker {current_id} of {worker_num}: there is one process")
+        if (current_id, worker_num) != (get_rank(), get_world_size()):
+            raise ValueError(f"worker {current_id} of {worker_num}: this is {get_rank()} of {get_world_size()}")
 
 
 class HybridCommunicateGroup:
-    """Ranks and sizes along each way to spread a model: 0 of 1 along all.
+    """Ranks and sizes along each way to spread a model: those of all processes for data, 0 of 1 along others.
 
     >>> group = HybridCommunicateGroup()
     >>> group.get_model_parallel_rank(), group.get_data_parallel_world_size(), group.get_stage_id()
     (0, 1, 0)
     """
 
-    nranks, global_rank = 1, 0
+    def __init__(self) -> None:
+        self.nranks, self.global_rank = get_world_size(), get_rank()
 
     def __getattr__(self, name: str) -> Any:
         kind = name.removeprefix("get_")
+        if kind in ("data_parallel_rank", "global_rank", "data_parallel_world_size"):
+            return get_rank if kind.endswith("rank") else get_world_size
         if kind != name and not kind.startswith("_"):
             if kind.endswith(("_rank", "_id")):
                 return lambda: 0
             if kind.endswith("_world_size"):
                 return lambda: 1
             if kind.endswith("_parallel_group"):
-                return get_group
+                return get_group if kind.startswith("data") else lambda: new_group([get_rank()])
         raise AttributeError(f"a HybridCommunicateGroup has no {name!r}", name=name)
 
 
 class UtilBase:
-    """What processes of a job do together: with one, each result is its own."""
+    """What processes of a job do together, with numbers and arrays."""
 
     def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> Any:
-        """Return the input."""
-        return input
+        """Return the sum, "max" or "min" of the inputs of all processes."""
+        return {"sum": sum, "max": max, "min": min}[mode](self.all_gather(input))
 
     def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
-        """Return a list with the input."""
-        return [input]
+        """Return a list of the inputs of all processes."""
+        found: list[Any] = []
+        all_gather_object(found, input)
+        return found
 
     def barrier(self, comm_world: str = "worker") -> None:
-        """Wait for all processes: they are here."""
+        """Wait for all processes."""
+        barrier()
 
     def get_file_shard(self, files: list[str]) -> list[str]:
-        """Return the files that this process reads: all."""
+        """Return the files that this process reads: with others, every one of so many."""
         if not isinstance(files, list):
             raise TypeError(f"get_file_shard takes a list of files, not {type(files).__name__}")
-        return files
+        return files[get_rank() :: get_world_size()]
 
     def print_on_rank(self, message: str, rank_id: int) -> None:
-        """Print a message where the rank is 0."""
-        if rank_id == 0:
+        """Print a message in one process."""
+        if rank_id == get_rank():
             print(message)
 
 
@@ -116,23 +128,23 @@ class Fleet:
     def init(
         self, role_maker: Any = None, is_collective: bool = False, strategy: Any = None, log_level: Any = "INFO"
     ) -> Fleet:
-        """Begin to work as one of several processes: there is one. NotImplementedError under a launcher of more."""
+        """Begin to work as one of the processes that a launcher of MPI started."""
         self._strategy = strategy or DistributedStrategy()
         init_parallel_env()
         return self
 
     def is_first_worker(self) -> bool:
-        """Return True."""
+        """Return whether this is process 0."""
         return self.worker_index() == 0
 
     def worker_index(self) -> int:
-        """Return the number of this process: 0."""
+        """Return the number of this process."""
         return get_rank()
 
     local_rank = worker_index
 
     def worker_num(self) -> int:
-        """Return how many processes train: 1."""
+        """Return how many processes train."""
         return get_world_size()
 
     node_num = worker_num
@@ -150,7 +162,8 @@ class Fleet:
         return False
 
     def barrier_worker(self) -> None:
-        """Wait for all processes: they are here."""
+        """Wait for all processes."""
+        barrier()
 
     def init_worker(self, scopes: Any = None) -> None:
         """Connect with servers: there are none."""
@@ -182,11 +195,11 @@ class Fleet:
         """Leave the servers: there are none."""
 
     def distributed_model(self, model: Any) -> Any:
-        """Return the model: with one process it is not spread."""
-        return model
+        """Return the model, with several processes as a DataParallel."""
+        return DataParallel(model) if get_world_size() > 1 else model
 
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
-        """Return the optimizer: with one process there is nothing to add up."""
+        """Return the optimizer: gradients are averages when it steps."""
         return optimizer
 
     def distributed_scaler(self, scaler: Any) -> Any:

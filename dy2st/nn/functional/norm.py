@@ -7,17 +7,20 @@ from typing import Any
 from dy2st.functions.core.assigning import set_value
 from dy2st.functions.core.operands import cast_to, floating, one_axis, op
 from dy2st.functions.math import math
-from dy2st.functions.shape.creation import ones, zeros
+from dy2st.functions.shape.creation import ones, ones_like, zeros
 from dy2st.ir.context import replaced
+from dy2st.ir.location import line_here
 from dy2st.missing import missing_in
 from dy2st.nn.functional.for_test import unless_testing
 from dy2st.nn.functional.padding import pad_pairs
 from dy2st.nn.functional.pooling import avg_pool2d
+from dy2st.ops.collective.world import world
 from dy2st.runtime.eager.composite import composite
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
 _LAYER_NORM, _TRAIN, _INFER = op("layer_norm"), op("batch_norm_train"), op("batch_norm_infer")
+_ALL_REDUCE = op("all_reduce")
 
 
 def batch_norm(
@@ -49,6 +52,32 @@ def batch_norm(
             fresh = cast_to(batch, running.dtype)
             set_value(running, running * momentum + fresh * (1.0 - momentum))
     return out
+
+
+def batch_norm_of_all(
+    x: Any, running_mean: Tensor, running_var: Tensor, weight: Tensor | None, bias: Tensor | None, momentum: float,
+    epsilon: float, data_format: str,
+) -> Tensor:  # fmt: skip
+    """Return `batch_norm` in training, of the batches of all processes together."""
+    x = floating(x, "batch_norm")
+    axis = _channel_axis(x, data_format, "batch_norm")
+    axes = [a for a in range(x.ndim) if a != axis]
+    weight, bias = _affine(weight, bias, running_mean.shape, running_mean)
+    shape = [-1 if a == axis else 1 for a in range(x.ndim)]
+    count = _of_all(ones_like(x).sum(axes))
+    mean = _of_all(x.sum(axes)) / count
+    away = x - mean.reshape(shape)
+    variance = _of_all((away * away).sum(axes)) / count
+    out = away * (math.rsqrt(variance + epsilon) * cast_to(weight, x.dtype)).reshape(shape)
+    with replaced(grad=False):
+        for running, batch in ((running_mean, mean), (running_var, variance)):
+            set_value(running, running * momentum + cast_to(batch.detach(), running.dtype) * (1.0 - momentum))
+    return out + cast_to(bias, x.dtype).reshape(shape)
+
+
+def _of_all(x: Tensor) -> Tensor:
+    """Return the sum over all processes."""
+    return apply(_ALL_REDUCE, x, reduction="sum", ranks=tuple(range(world().size)), at=line_here())
 
 
 @composite

@@ -12,6 +12,7 @@ from dy2st.nn.functional import norm as F
 from dy2st.nn.functional.softmax_family import softmax
 from dy2st.nn.initializer.constant import Constant
 from dy2st.nn.layer import Layer
+from dy2st.ops.collective.world import world
 from dy2st.runtime.eager.tensor import Tensor
 
 
@@ -124,6 +125,13 @@ class SyncBatchNorm(_BatchNorm):
     """Batch norm whose statistics cover all processes; with one process the same as batch norm."""
 
     ranks = (2, 3, 4, 5)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if not self.training or self._use_global_stats or world().size == 1:
+            return super().forward(input)
+        return F.batch_norm_of_all(
+            input, self._mean, self._variance, self.weight, self.bias, self._momentum, self._epsilon, self._data_format
+        )
 
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:

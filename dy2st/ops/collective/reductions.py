@@ -44,8 +44,7 @@ def reduced(comm: Any, x: Any, reduction: str, out: Any = None) -> Any:
     if x.dtype.kind == "c" and reduction in ("max", "min"):
         raise TypeError(f"all_reduce: complex numbers have no {reduction}")
     made = np.empty_like(x)
-    np.copyto(made, x)
-    comm.Allreduce(mpi_module().IN_PLACE, made, mpi_operation(x, reduction))
+    comm.Allreduce(x, made, mpi_operation(x, reduction))
     return made if low is None else made.astype(low)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -41,7 +41,7 @@ def backward(
         if out.stop_gradient if trace is None else trace.stops(out):
             raise RuntimeError("backward() of a tensor that needs no gradient (its stop_gradient is True)")
     if trace is not None:
-        trace.backward(outputs, _listed(grad_tensors, len(outputs)))
+        average(trace.backward(outputs, _listed(grad_tensors, len(outputs))))
         if not retain_graph:
             trace.free(outputs)
         return
@@ -67,7 +67,14 @@ def sum_into_leaves(
     given: set[int] = set()
     for leaf, ct in walk.leaves.values():
         accumulate_leaf(leaf, _conjugate(ct), given)
+    average(leaf for leaf, _ in walk.leaves.values())
     return [walk.wanted[place] for place in until]
+
+
+def average(leaves: Iterable[Tensor]) -> None:
+    """Average gradients over processes, where that is asked for: sums of such gradients too are averages."""
+    for owner in dict.fromkeys(leaf.averaged_by for leaf in leaves if leaf.averaged_by is not None):
+        owner.average_gradients()
 
 
 def grad(

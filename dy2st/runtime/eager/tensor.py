@@ -51,6 +51,8 @@ class Tensor(TensorMethods):
     storage_version: VersionCounter | None
     stop_gradient: bool
     persistable: bool = False
+    averaged_by: Any = None
+    """What averages its gradient over processes when a backward has added to it (distributed/data_parallel.py)."""
     fixed_shape: bool = False
     """Whether Programs take its extents as they are (parameters, statistics, optimizer state) and not as symbols."""
 

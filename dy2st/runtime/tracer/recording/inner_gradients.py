@@ -115,17 +115,20 @@ class RecordedGradients(Values):
         read = (o for o in level.block.operations if value in o.operands)
         return any(result in self.needs for operation in read for result in operation.results)
 
-    def backward(self, outs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
-        """Append the gradients of `outs` at every leaf that needs one and add them to the leaves' gradients."""
+    def backward(self, outs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> list[Tensor]:
+        """Append the gradients of `outs` at every leaf that needs one, add them to the leaves' gradients; return these."""
         places = [(t, v) for t in self.leaves() if not self.stops(t) for v in self.leaf_values(t)]
         cts: Cotangents = {}
         for out, seed in zip(outs, seeds, strict=True):
             value = self.builder.use(self.value_of(out))
             ct = self.value_of(seed) if seed is not None else self.builder.emit("ones_like", [value])
             cts[value] = accumulate(self.builder, cts.get(value), ct)
+        met: list[Tensor] = []
         for (leaf, _), ct in zip(places, self.pull(cts, [v for _, v in places], set()), strict=True):
             if ct is not None:
+                met.append(leaf)
                 self.log.set(("grad", id(leaf)), leaf, added_to_gradient(self, self.gradient_so_far(leaf), ct))
+        return met
 
     def free(self, outs: Sequence[Tensor]) -> None:
         """Note that gradients were pulled back from `outs` and will not be again.
