@@ -1,7 +1,7 @@
 """`DataParallel`: a layer whose gradients are averaged over all processes.
 
-When a backward has added to the gradients of its parameters, these are averaged, many in one message: in eager mode and as
-steps of a Program alike. The average of a sum is what was summed up under `no_sync` too.
+When a backward has added to the gradients of its parameters, these are averaged, many in one message: in eager mode and
+as steps of a Program alike. That is right for what was summed up under `no_sync` before, too.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class DataParallel(Layer):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Leave gradients as they are for the length of a `with`: each process its own, averaged by the next backward."""
+        """Leave gradients as they are for the length of a `with`: the backward after it averages their sums."""
         before, self._syncs = self._syncs, False
         try:
             yield

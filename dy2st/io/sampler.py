@@ -136,7 +136,8 @@ class BatchSampler(Sampler):
 class DistributedBatchSampler(BatchSampler):
     """The batches of one of `num_replicas` processes: each takes every `num_replicas`-th sample, all as many.
 
-    With None, the processes and the rank of this job. Samples are added from the front until they can be dealt out evenly. `set_epoch` changes the random order.
+    With None, they and `rank` are those of this job. Samples are added from the front until they can be dealt out
+    evenly. `set_epoch` changes the random order.
     """
 
     def __init__(

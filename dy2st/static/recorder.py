@@ -250,7 +250,7 @@ class ProgramRecorder(Tracer):
         return found
 
     # ---- derivatives -----------------------------------------------------------------------------------------------
-    def backward(self, outs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
+    def backward(self, outs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> list[Tensor]:
         raise RuntimeError(
             "backward() runs eagerly; for a variable of a hand-built Program use paddle.static.append_backward(loss) "
             "or optimizer.minimize(loss)"

@@ -27,7 +27,9 @@ class DistributedStrategy:
         if name == "hybrid_configs":
             value = {**self.__dict__.get(name, {}), **value}
             degrees = [d for key, d in value.items() if key.endswith("_degree") and d != -1]
-            alone = math.prod(d for key, d in value.items() if key != "dp_degree" and key.endswith("_degree") and d != -1)
+            alone = math.prod(
+                d for key, d in value.items() if key != "dp_degree" and key.endswith("_degree") and d != -1
+            )
             if alone != 1:
                 raise NotImplementedError(f"hybrid_configs {value} spreads a model, which fleet does not")
             if math.prod(degrees) not in (1, get_world_size()):

@@ -116,7 +116,7 @@ class RecordedGradients(Values):
         return any(result in self.needs for operation in read for result in operation.results)
 
     def backward(self, outs: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> list[Tensor]:
-        """Append the gradients of `outs` at every leaf that needs one, add them to the leaves' gradients; return these."""
+        """Append the gradients of `outs` at leaves that need one, add them to the leaves' gradients; return these."""
         places = [(t, v) for t in self.leaves() if not self.stops(t) for v in self.leaf_values(t)]
         cts: Cotangents = {}
         for out, seed in zip(outs, seeds, strict=True):
