@@ -16,7 +16,7 @@ from dy2st.ops.collective.world import notes_in
 
 SPAWNED = "--function"
 """What a worker is told in place of a script."""
-_BANNER = ("=====", "=   ", "YOUR APPLICATION TERMINATED", "This typically", "Please see the FAQ", "Abort(")
+_BANNER = ("=====", "=   ", "YOUR APPLICATION TERMINATED", "This typically", "Please see the FAQ")
 """How lines begin that MPI's launcher writes of a job that failed."""
 
 
@@ -25,19 +25,16 @@ def run_job(command: Sequence[str], count: int, environment: dict[str, str]) -> 
     folder = tempfile.mkdtemp(prefix="dy2st-job-")
     try:
         whole = [mpiexec(), "-n", str(count), *command]
-        job = subprocess.Popen(
-            whole, env={**environment, "DY2ST_JOB_FOLDER": folder}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, errors="replace", bufsize=1,
-        )  # fmt: skip
-        assert job.stdout is not None
+        told = {**environment, "DY2ST_JOB_FOLDER": folder}
         banner: list[str] = []
-        for line in job.stdout:
-            if line.startswith(_BANNER):
-                banner.append(line)
-            else:
-                sys.stdout.write(line)
-                sys.stdout.flush()
-        code = job.wait()
+        with subprocess.Popen(whole, env=told, stdout=subprocess.PIPE, text=True, errors="replace", bufsize=1) as job:
+            for line in job.stdout or ():
+                if line.startswith(_BANNER):
+                    banner.append(line)
+                else:
+                    sys.stdout.write(line)
+                    sys.stdout.flush()
+            code = job.wait()
         if code:
             _say_who_died("".join(banner), os.path.join(folder, "notes"))
         return code

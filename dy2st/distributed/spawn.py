@@ -40,13 +40,15 @@ class Job:
 
     def __init__(self, func: Callable[..., Any], args: tuple[Any, ...], count: int, daemon: bool):
         self._code: int | None = None
-        self._thread = threading.Thread(target=self._run, args=(func, args, count), daemon=daemon)
+        setting = multiprocessing.spawn.get_preparation_data("dy2st")  # type: ignore[attr-defined]
+        setting = {name: value for name, value in setting.items() if name != "authkey"}  # which is not pickled
+        given = pickle.dumps(setting) + pickle.dumps((func, args))
+        self._thread = threading.Thread(target=self._run, args=(given, count), daemon=daemon)
         self._thread.start()
 
-    def _run(self, func: Callable[..., Any], args: tuple[Any, ...], count: int) -> None:
+    def _run(self, given: bytes, count: int) -> None:
         with tempfile.NamedTemporaryFile(suffix=".dy2st-spawn") as file:
-            pickle.dump(multiprocessing.spawn.get_preparation_data("dy2st"), file)  # type: ignore[attr-defined]
-            pickle.dump((func, args), file)
+            file.write(given)
             file.flush()
             command = [sys.executable, "-m", "dy2st.distributed.worker", SPAWNED, file.name]
             self._code = run_job(command, count, dict(os.environ))

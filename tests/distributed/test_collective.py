@@ -85,9 +85,11 @@ def test_fleet_is_one_worker():
     assert group.get_data_parallel_group() is dist.get_group()
     with pytest.raises(AttributeError, match="has no 'get_nothing'"):
         group.get_nothing()
-    with pytest.raises(ValueError, match="needs 2 processes, and there is one"):
+    with pytest.raises(NotImplementedError, match="spreads a model, which fleet does not"):
         strategy.hybrid_configs = {"mp_degree": 2}
-    with pytest.raises(ValueError, match="worker 1 of 2: there is one process"):
+    with pytest.raises(ValueError, match="needs 2 processes, not 1"):
+        strategy.hybrid_configs = {"mp_degree": 1, "dp_degree": 2}
+    with pytest.raises(ValueError, match="worker 1 of 2: this is 0 of 1"):
         fleet.UserDefinedRoleMaker(current_id=1, worker_num=2)
     assert fleet.PaddleCloudRoleMaker(is_collective=True)._worker_num() == 1
 
