@@ -1,5 +1,7 @@
 """Scripts for several processes run in one; what would need more is refused."""
 
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st import distributed as dist
+from dy2st.errors import MissingExtraError
 from dy2st.ir.context import current
 
 
@@ -69,6 +72,18 @@ def test_its_failure_is_raised():
 def test_what_needs_more_processes_is_refused(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_one_process_needs_no_mpi():
+    code = "import sys, dy2st; dy2st.distributed.init_parallel_env(); print('mpi4py' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_several_processes_without_the_extra_are_told_its_name(monkeypatch):
+    monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'dy2st\[mpi\]'"):
+        dist.init_parallel_env()
 
 
 def test_another_launcher_of_several_processes_is_refused(monkeypatch):

@@ -39,3 +39,10 @@ def test_spawned_processes_are_ranks_of_one_job(capfd):
     with pytest.raises(RuntimeError, match="the processes ended with exit code"):
         dist.spawn(spawned.failing, nprocs=2)
     assert "rank 1 of 2 raised ValueError" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [6, pytest.param(1000, marks=pytest.mark.soak)])
+def test_random_programs_do_what_numpy_says_of_all_ranks(count):
+    text = job("random_programs.py", 2, 0, count, seconds=60 + 3 * count)
+    assert sorted(text.splitlines()) == [f"rank {r}: {count} programs" for r in range(2)]
