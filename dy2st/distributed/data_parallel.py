@@ -18,7 +18,6 @@ from dy2st.ir.context import current, replaced
 from dy2st.nn.layer import Layer
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.recording.leaf_gradients import gradient_parts
-from dy2st.runtime.tracer.values.union import Variant
 
 
 def sync_params_buffers(model: Any, comm_group: Any = None, src_rank: int = 0, *args: Any, **keywords: Any) -> None:
@@ -76,8 +75,8 @@ class DataParallel(Layer):
             return None
         if p.grad is None:
             return zeros_like(p) if self._finds_unused else None
-        trace, gradient = current().trace, p.grad
-        return gradient_parts(trace, gradient, p)[0] if isinstance(gradient, Variant) else gradient
+        trace = current().trace
+        return p.grad if trace is None else gradient_parts(trace, p.grad, p)[0]
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the layer."""
