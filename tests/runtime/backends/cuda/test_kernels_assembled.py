@@ -1,7 +1,9 @@
 """What ptxas says of kernels: those of every op's samples and of the workloads assemble, and spill no register."""
 
+import numpy as np
 import pytest
 
+from dy2st.ir.opdef import REGISTRY
 from dy2st.ir.program import Program
 from dy2st.runtime.backends.cpu.compile_link.compiler import version as llvm_version
 from dy2st.runtime.backends.cuda.grid import DeviceGrid
@@ -37,6 +39,15 @@ def test_kernels_of_some_ops(op, sample):
     required()
     for text in of_op(op, sample).values():
         assert not assembled(text, AMPERE).spilled
+
+
+@pytest.mark.parametrize("name", ["random_normal", "random_uniform", "random_bernoulli"])
+def test_random_numbers_stay_in_registers(name):
+    required()
+    op = REGISTRY[name]
+    kernels = [text for sample in op.samples(np.random.default_rng(0)) for text in of_op(op, sample).values()]
+    assert kernels
+    assert {assembled(text, AMPERE).stack for text in kernels} == {0}
 
 
 @pytest.mark.soak

@@ -169,16 +169,29 @@ def _part(e: FormulaEmitter, vector: str, kind: str, count: int, lanes: int) -> 
     if lanes == count:
         return vector
     start = e.line("i64", f"and i64 %first, {count - 1}").text
+    elements = [_chosen(e, vector, kind, count, start, range(i, count, lanes)) for i in range(lanes)]
+    if lanes == 1:
+        return elements[0]
     result = "poison"
-    for i in range(lanes):
-        place = e.line("i64", f"add i64 {start}, {i}").text
-        element = e.line(kind, f"extractelement {_vector(kind, count)} {vector}, i64 {place}").text
-        if lanes == 1:
-            return element
+    for i, element in enumerate(elements):
         result = e.line(
             kind, f"insertelement {_vector(kind, lanes)} {result}, {ELEMENTS[kind]} {element}, i32 {i}"
         ).text
     return result
+
+
+def _chosen(e: FormulaEmitter, vector: str, kind: str, count: int, start: str, places: range) -> str:
+    """Write the element at one of these places, the first of which is for a start of 0.
+
+    By choices: a GPU goes through memory to take an element by a number that only the run knows.
+    """
+    found = ""
+    for i in places:
+        element = e.line(kind, f"extractelement {_vector(kind, count)} {vector}, i64 {i}").text
+        here = e.line("i1", f"icmp eq i64 {start}, {i - places[0]}").text if found else ""
+        t = ELEMENTS[kind]
+        found = e.line(kind, f"select i1 {here}, {t} {element}, {t} {found}").text if found else element
+    return found
 
 
 def _vector(kind: str, lanes: int) -> str:

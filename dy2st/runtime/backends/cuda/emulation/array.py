@@ -177,11 +177,16 @@ def wrapped(made: Any) -> Any:
         memory = LIVE.find(address_of(made)) if made.size else None
         if memory is None:
             return moved(made)
-        made.flags.writeable = True  # no memory of a device is read-only, that of repeated elements neither
-        return ndarray(made, memory)
+        return ndarray(_writable(made, memory), memory)
     if isinstance(made, tuple):
         return tuple(map(wrapped, made))
     return [*map(wrapped, made)] if isinstance(made, list) else made
+
+
+def _writable(view: np.ndarray, memory: Memory) -> np.ndarray:
+    """Return a view that can be written through: a device has no read-only memory, for repeated elements neither."""
+    buffer = np.frombuffer((ctypes.c_char * memory.size).from_address(memory.ptr), np.uint8)
+    return np.ndarray(view.shape, view.dtype, buffer, address_of(view) - memory.ptr, view.strides)
 
 
 def unwrapped(value: Any) -> Any:
