@@ -157,8 +157,7 @@ def allocated(shape: Any, dtype: Any) -> ndarray:
     extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     size = dtype.itemsize * int(np.prod(extents, dtype=object))
     memory = Memory(size)
-    buffer = (ctypes.c_char * size).from_address(memory.ptr)
-    return ndarray(np.frombuffer(buffer, dtype, size // dtype.itemsize).reshape(extents), memory)
+    return ndarray(np.ndarray(extents, dtype, _buffer(memory)), memory)
 
 
 def moved(host: Any, dtype: Any = None) -> ndarray:
@@ -185,8 +184,11 @@ def wrapped(made: Any) -> Any:
 
 def _writable(view: np.ndarray, memory: Memory) -> np.ndarray:
     """Return a view that can be written through: a device has no read-only memory, for repeated elements neither."""
-    buffer = np.frombuffer((ctypes.c_char * memory.size).from_address(memory.ptr), np.uint8)
-    return np.ndarray(view.shape, view.dtype, buffer, address_of(view) - memory.ptr, view.strides)
+    return np.ndarray(view.shape, view.dtype, _buffer(memory), address_of(view) - memory.ptr, view.strides)
+
+
+def _buffer(memory: Memory) -> Any:
+    return (ctypes.c_char * memory.size).from_address(memory.ptr)
 
 
 def unwrapped(value: Any) -> Any:
