@@ -177,7 +177,7 @@ def source(library: Library) -> str:
 
 def _embedded(library: Library) -> list[str]:
     """Return what puts the files of constants and weights into the object."""
-    lines = []
+    lines: list[str] = []
     for what, file, given in (
         ("weights", f"{library.name}.safetensors", library.built_in),
         ("constants", f"{library.name}.constants", bool(library.constants.data)),
@@ -304,7 +304,7 @@ def _sizes(v: CValue) -> list[int]:
 
 
 def _rooms(values: Sequence[CValue]) -> list[str]:
-    lines = []
+    lines: list[str] = []
     for v in values:
         if v.rank:
             count = 1
