@@ -13,6 +13,7 @@ from dy2st.jit.dispatch.eager_replay import note_unwritten
 from dy2st.jit.dispatch.write_back import are_bare, write_arrays, write_back
 from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, ContainerNode, FlatCall, StaticLeaf, meet
 from dy2st.jit.guards.guards import Guard, StateSlot
+from dy2st.jit.tracing.output_choices import ListChoice
 from dy2st.jit.tracing.output_structure import SharedObjects, restore
 from dy2st.jit.tracing.output_views import ResultView
 from dy2st.jit.tracing.trace import Traced
@@ -72,7 +73,8 @@ class ConcreteProgram:
         tensors = [*made.leaves, *(t for _, t in traced.state)]
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
         acts = traced.raised or traced.failed or traced.actions
-        bound = any(view.result >= traced.outputs for view in traced.views)  # a view that a name outside is bound to
+        bound = any(v.result >= traced.outputs or isinstance(v, ListChoice) for v in traced.views)
+        """Whether a name outside is bound to a view, or a list has elements that are other results."""
         self.plain = bare and not (bound or acts or (needs and self._seeded))
         """Whether a call is nothing but a run of the Program and such writes: no result goes on the tape."""
         self.writes = bool(traced.writes or self.random)

@@ -12,9 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dy2st.ir.program import Block, Operation, Value
-from dy2st.jit.tracing.told_values import ToldValues, carry, insert_first
+from dy2st.ir.types import INT, ListType, ScalarType, TensorType
+from dy2st.jit.tracing.told_values import ToldValues, carry, insert_after, insert_first, is_decided
 from dy2st.records import record
 
+_MOVES = frozenset({
+    *("list_new", "list_append", "list_get", "list_set", "list_pop"),
+    *("list_extend", "list_part", "list_reverse", "list_insert"),
+})  # fmt: skip
 FARTHEST = 400
 """So many values are looked through, of branches and loops one after the other."""
 AN_ITERATION = 1 << 20
@@ -47,6 +52,40 @@ class ResultChoice:
         return results[next((r for which, r in self.others if results[which] == told), self.result)]
 
 
+class ToldList:
+    """A list of a run with the number of each element; `known` are the tensors that have a number."""
+
+    __slots__ = ("known", "made", "numbers")
+
+    def __init__(self, made: Any, numbers: Sequence[int], known: dict[int, Any]) -> None:
+        self.made, self.numbers, self.known = made, numbers, known
+
+
+@record(frozen=True)
+class ListChoice:
+    """A result, by number, that is a list of which elements may be other tensors, or those of the lists `before` it.
+
+    The result with the number `which` has the number of each element, `sources` and `others` are those of ResultChoice.
+    """
+
+    result: int
+    which: int
+    sources: Mapping[int, int]
+    others: tuple[tuple[int, int], ...]
+    before: int | None
+
+    def of(self, inputs: Sequence[Any], results: Sequence[Any]) -> ToldList:
+        """Return the list with its numbers."""
+        known: dict[int, Any] = {} if self.before is None else results[self.before].known
+        for told, source in self.sources.items():
+            known[told] = inputs[source] if source < len(inputs) else results[source - len(inputs)]
+        for which, result in self.others:
+            known.setdefault(results[which], results[result])
+        known.pop(NO_OTHER, None)
+        numbers = results[self.which]
+        return ToldList(results[self.result], getattr(numbers, "payload", numbers), known)
+
+
 class PossibleTensors(ToldValues):
     """The numbers of the tensors that values may be."""
 
@@ -60,6 +99,7 @@ class PossibleTensors(ToldValues):
         self._shared = frozenset[int]()
         """The numbers of such tensors that several results may be: only these are told from one another."""
         self._counters: dict[Operation, Value] = {}
+        self._tellable: dict[Value, bool] = {}
         self._next = inputs
 
     def number(self, value: Value, number: int) -> None:
@@ -72,6 +112,33 @@ class PossibleTensors(ToldValues):
         if found is None:
             found = self._possible[value] = self._find(value)
         return found
+
+    def is_open(self, value: Value) -> bool:
+        """Return whether branches, a loop or a list decide which tensor a value is."""
+        return is_decided(value) or (isinstance(value.type, TensorType) and self.before(value) is not None)
+
+    def before(self, value: Value) -> list[Value] | None:
+        found = super().before(value)
+        if found is None and _is_of_list(value) and self.is_tellable(value):
+            return _members(value)
+        return found
+
+    def is_tellable(self, value: Value) -> bool:
+        """Return whether the numbers of a list's elements, or of one that is taken out of it, can be told."""
+        if value not in self._tellable:
+            seen, todo = {value}, [value]
+            while todo and len(seen) <= FARTHEST:
+                one = todo.pop()
+                before = super().before(one)
+                if any(not isinstance(v.type, ListType) for v in before or ()) or not (before or _is_of_list(one)):
+                    break
+                new = {v for v in before or _members(one) if v not in seen and isinstance(v.type, ListType)}
+                seen |= new
+                todo += new
+            else:
+                self._tellable |= dict.fromkeys(seen, not todo)
+            self._tellable.setdefault(value, False)
+        return self._tellable[value]
 
     def _find(self, value: Value) -> frozenset[int]:
         found, seen, todo = set[int](), {value}, [value]
@@ -120,13 +187,24 @@ class PossibleTensors(ToldValues):
         self._shared = frozenset(n for n in self._loops if times[n] > 1)
 
     def known(self, value: Value) -> int | None:
+        if isinstance(value.type, ListType):
+            return None
         own = self._loops.keys() - self._shared
         possible = frozenset(NO_OTHER if n in own else n for n in self.of(value))
         return next(iter(possible)) if len(possible) < 2 and not possible <= self._shared else None
 
     def tell_here(self, value: Value) -> Value:
+        made = value.operation
+        if made is None or not (isinstance(value.type, ListType) or self.before(value)):
+            return self._tell_iteration(*self.of(value))
+        operands = [v if isinstance(v.type, ScalarType) else self.told(v) for v in made.operands]
+        attributes = {"type": ListType(INT)} if "type" in made.attributes else made.attributes
+        results = insert_after(value.block, made, made.op, operands, attributes)
+        self._told.update(zip(made.results, results, strict=True))
+        return self._told[value]
+
+    def _tell_iteration(self, number: int) -> Value:
         """Return the number of a tensor that each iteration of a loop makes: other ones in all of them."""
-        (number,) = self.of(value)
         loop = self._loops[number]
         (body,) = loop.blocks
         if loop not in self._counters:
@@ -139,3 +217,22 @@ class PossibleTensors(ToldValues):
             self._counters[loop] = counter
         own = insert_first(body, "scalar_constant", value=AN_ITERATION + number)
         return insert_first(body, "scalar_add", self._counters[loop], own)
+
+
+def _is_of_list(value: Value) -> bool:
+    """Return whether a value is a list of tensors, or an element of one, that is made by moving elements alone."""
+    made = value.operation
+    return (
+        made is not None
+        and made.op.name in _MOVES
+        and (
+            isinstance(value.type, TensorType)
+            or (isinstance(value.type, ListType) and isinstance(value.type.element, TensorType))
+        )
+    )
+
+
+def _members(value: Value) -> list[Value]:
+    made = value.operation
+    assert made is not None
+    return [v for v in made.operands if not isinstance(v.type, ScalarType)]

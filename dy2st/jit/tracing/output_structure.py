@@ -20,6 +20,7 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
 from dy2st.jit.tracing.external_reads import ExternalReads
+from dy2st.jit.tracing.output_choices import NO_OTHER, ToldList
 from dy2st.jit.tracing.output_sharing import OutputSharing
 from dy2st.kinds import TUPLE, derives, is_class, is_dict, is_tuple, type_of
 from dy2st.naming import is_plain_module
@@ -169,12 +170,13 @@ def _is_of_trace(x: Any) -> bool:
 
 
 class SharedObjects:
-    """What one call makes under a number, and the containers that it was given."""
+    """What one call makes under a number, the containers that it was given, and tensors by the ids of their arrays."""
 
-    __slots__ = ("containers", "made")
+    __slots__ = ("containers", "holders", "made")
 
     def __init__(self, containers: Sequence[Any] = ()):
         self.containers = containers
+        self.holders: dict[int, Tensor] = {}
         self.made: dict[int, Any] = {}
 
 
@@ -191,6 +193,8 @@ def restore(values: Iterator[Any], t: AbstractValue, shared: SharedObjects = NOT
         made = next(values)
         if t.stop_gradient and not made.stop_gradient:
             made.stop_gradient, made.tape_node = True, None
+        if shared is not NOTHING and shared.holders.setdefault(id(made.payload), made) is not made:
+            made.payload = made.payload.copy()  # one value to the Program, two tensors that may be written
         return made
     if isinstance(t, Number):
         return next(values)
@@ -249,17 +253,25 @@ def _fill(made: Any, t: NewObject, values: Iterator[Any], shared: SharedObjects)
     return made
 
 
-def _restore_list(made: Tensor, t: ListOf, shared: SharedObjects) -> list[Any]:
+def _restore_list(made: Tensor | ToldList, t: ListOf, shared: SharedObjects) -> list[Any]:
     kind = t.types()[0]
     assert isinstance(kind, ListType)
-    items = made.payload
-    if made.tape_node is None:
-        return [_restore_packed(_tensor(x), kind.element, t.element, shared) for x in items]
-    if made.tape_node.freed:
-        return [_restore_packed(freed(_tensor(x)), kind.element, t.element, shared) for x in items]
-    xp = namespace_among([items])
-    return [_restore_packed(call(Tensor, _getter(kind), [made, i], xp)[0], kind.element, t.element, shared)
-            for i in range(len(items))]  # fmt: skip
+    told, made = (made, made.made) if isinstance(made, ToldList) else (None, made)
+    items: list[Any] = []
+    xp = namespace_among([made.payload])
+    for i, x in enumerate(made.payload):
+        number = NO_OTHER if told is None else told.numbers[i]
+        if told is not None and number in told.known:
+            items.append(told.known[number])
+            continue
+        if made.tape_node is None:
+            item = _tensor(x)
+        else:
+            item = freed(_tensor(x)) if made.tape_node.freed else call(Tensor, _getter(kind), [made, i], xp)[0]
+        items.append(_restore_packed(item, kind.element, t.element, shared))
+        if told is not None and number != NO_OTHER:
+            told.known[number] = items[-1]
+    return items
 
 
 def _restore_variant(made: Tensor, t: OneOf, shared: SharedObjects) -> Any:

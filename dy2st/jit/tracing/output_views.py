@@ -16,9 +16,9 @@ import numpy as np
 
 from dy2st.errors import StructureError
 from dy2st.ir.program import Value
-from dy2st.ir.types import TensorType, VariantType
+from dy2st.ir.types import ListType, TensorType, TupleType, Type, VariantType
 from dy2st.jit.tracing.external_reads import ExternalReads
-from dy2st.jit.tracing.output_choices import NO_OTHER, PossibleTensors, ResultChoice
+from dy2st.jit.tracing.output_choices import NO_OTHER, ListChoice, PossibleTensors, ResultChoice
 from dy2st.jit.tracing.told_values import is_decided
 from dy2st.ops.core.base import Op
 from dy2st.records import record
@@ -66,7 +66,7 @@ def view_of(t: Tensor, op: Op, operands: Sequence[Any], attributes: dict[str, An
 def views_among(
     trace: ExternalReads, results: Sequence[Value], writes: Sequence[Any], values: Sequence[Value],
     order: Sequence[Value], views: Mapping[Value, Tensor],
-) -> tuple[tuple[ResultView | ResultChoice, ...], list[Value]]:  # fmt: skip
+) -> tuple[tuple[ResultView | ResultChoice | ListChoice, ...], list[Value]]:  # fmt: skip
     """Return which results, of the output and of what is written, show what, and the results that this takes more.
 
     These are operands of views, and tensors of the function's own that several results show.
@@ -88,6 +88,11 @@ def views_among(
 def _is_named(key: Any) -> bool:
     """Return whether a write under this key gives a tensor another name, rather than elements to a tensor."""
     return key[0] not in ("data", "grad", "grad_sum")
+
+
+def _may_be_tensor(t: Type) -> bool:
+    """Return whether a value is one of several things, and none of them a list."""
+    return isinstance(t, VariantType) and not any(isinstance(one, (ListType, TupleType)) for one in t.alternatives)
 
 
 def _chain(t: Any) -> Iterator[View]:
@@ -112,7 +117,7 @@ class _Found:
         """The number of a value as a source."""
         self.operands: list[Value] = []
         """The results that views take more."""
-        self.views: list[ResultView | ResultChoice] = []
+        self.views: list[ResultView | ResultChoice | ListChoice] = []
         self.tensors = PossibleTensors(self.first)
 
     def note_inputs(self, order: Sequence[Value]) -> None:
@@ -145,22 +150,26 @@ class _Found:
         """Note the results of which branches and loops decide whether they are inputs or other results."""
         tensors = self.tensors
         left = [v for v in self.numbers if isinstance(v.type, TensorType)]
+        lists = [v for v in self.numbers if isinstance(v.type, ListType) and tensors.is_tellable(v)]
         places = {i: i for i in range(self.first)}
         for value in left:
-            if not is_decided(value):
+            if not tensors.is_open(value):
                 places |= dict.fromkeys(tensors.of(value) - {NO_OTHER}, self.first + self.numbers[value][0])
         told: list[tuple[Value, int, int]] = []
-        decided = [*filter(is_decided, [*left, *(v for v in self.numbers if isinstance(v.type, VariantType))])]
-        tensors.share(decided)
-        for value in decided:
+        decided = [v for v in left if tensors.is_open(v)]
+        decided += [v for v in self.numbers if _may_be_tensor(v.type) and is_decided(v)]
+        tensors.share([*decided, *lists])
+        for value in [*decided, *lists]:
             possible, (result, *more) = tensors.of(value) - {NO_OTHER}, self.numbers[value]
             sources = {n: places[n] for n in sorted(possible) if n in places}
-            alike = [v for v in decided if v is not value and possible & tensors.of(v)]
+            alike = [v for v in (*decided, *lists) if v is not value and possible & tensors.of(v)]
             if not sources and not alike:
                 continue
             others = tuple((which, r) for v, which, r in told if v in alike and v in left)
+            before = next((r for v, _, r in reversed(told) if v in lists), None)
             told.append((value, self._more(tensors.told(value)), result))
-            self.views.append(ResultChoice(result, told[-1][1], sources, others))
+            choice = ResultChoice(result, told[-1][1], sources, others)
+            self.views.append(ListChoice(result, told[-1][1], sources, others, before) if value in lists else choice)
             self.views += [ResultView(i, self.first + result) for i in more]
 
     def _source(self, t: Any, shown: int) -> int | None:

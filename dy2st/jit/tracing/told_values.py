@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dy2st.ir.builder import Builder
-from dy2st.ir.program import Block, Operation, Value
-from dy2st.ir.types import INT
+from dy2st.ir.program import Block, OpDef, Operation, Value
+from dy2st.ir.types import INT, ListType, Type
 
 
 class ToldValues:
@@ -80,7 +80,7 @@ class ToldValues:
             return self._tell_carried(made, place)[1]
         for block in made.blocks:
             block.results.append(self.told(block.results[place]))
-        made.results.append(Value(INT, value.block, made))
+        made.results.append(Value(_told_type(value), value.block, made))
         return made.results[-1]
 
     def _tell_argument(self, value: Value) -> Value:
@@ -91,7 +91,8 @@ class ToldValues:
         from_end = value.block.arguments.index(value) - len(value.block.arguments)
         arguments = [block.arguments[from_end] for block in around.blocks]
         around.operands.append(self.told(outer))
-        self._told.update((x, b.add_argument(INT)) for x, b in zip(arguments, around.blocks, strict=True))
+        kind = _told_type(value)
+        self._told.update((x, b.add_argument(kind)) for x, b in zip(arguments, around.blocks, strict=True))
         return self._told[value]
 
     def _tell_carried(self, loop: Operation, place: int) -> tuple[Value, Value]:
@@ -105,13 +106,26 @@ class ToldValues:
         return told
 
 
+def _told_type(value: Value) -> Type:
+    """Return the type of what tells the number of a value, or the numbers of a list's elements."""
+    return ListType(INT) if isinstance(value.type, ListType) else INT
+
+
 def insert_first(block: Block, op: str, *operands: Value, **attributes: Any) -> Value:
     """Append an operation to those at the beginning of a block that tell numbers; return its result."""
-    made = Builder(block).emit(op, operands, attributes)
-    operation = block.operations.pop()
-    at = max((block.operations.index(o.operation) + 1 for o in operands if o.operation is not None), default=0)
+    return insert_after(block, None, op, operands, attributes)[0]
+
+
+def insert_after(
+    block: Block, made: Operation | None, op: OpDef | str, operands: Sequence[Value], attributes: dict[str, Any]
+) -> Sequence[Value]:
+    """Put an operation behind another one and what its operands are made by; return its results."""
+    operation = Builder(block).operation(op, operands, attributes)
+    block.operations.pop()
+    before = [made, *(o.operation for o in operands)]
+    at = max((block.operations.index(o) + 1 for o in before if o is not None), default=0)
     block.operations.insert(at, operation)
-    return made
+    return operation.results
 
 
 def _first_carried(loop: Operation) -> int:
@@ -120,15 +134,16 @@ def _first_carried(loop: Operation) -> int:
 
 
 def carry(loop: Operation, initial: Value) -> tuple[Value, Value]:
-    """Have a loop carry a number more, which stays as it is; return the argument and the result."""
+    """Have a loop carry a value more, which stays as it is; return the argument and the result."""
     body = loop.blocks[0]
     carried: int = loop.attributes["carried"]
     at = _first_carried(loop) + carried
-    body.add_argument(INT)
+    kind = _told_type(initial)  # not that of a constant, which has its value
+    body.add_argument(kind)
     body.arguments.insert(at, body.arguments.pop())
     loop.operands.insert(1 + carried, initial)
     loop.attributes["carried"] += 1
-    loop.results.append(Value(INT, loop.results[0].block, loop))
+    loop.results.append(Value(kind, loop.results[0].block, loop))
     body.results.append(body.arguments[at])
     return body.arguments[at], loop.results[-1]
 

@@ -22,7 +22,7 @@ from dy2st.jit.tracing.deferred_effects import DeferredEffects
 from dy2st.jit.tracing.escaping_values import leaving
 from dy2st.jit.tracing.external_reads import ExternalReads
 from dy2st.jit.tracing.needed_gradients import SETTLED, OpenNeeds, refuse_needed, tell_needs
-from dy2st.jit.tracing.output_choices import ResultChoice
+from dy2st.jit.tracing.output_choices import ListChoice, ResultChoice
 from dy2st.jit.tracing.output_sharing import OutputSharing
 from dy2st.jit.tracing.output_structure import output_aval, written_aval
 from dy2st.jit.tracing.output_views import ResultView, views_among
@@ -76,7 +76,7 @@ class Traced:
     """What the function raised on every path, after effects or writes of every call; the output has its parts."""
     actions: Sequence[Callable[[], None]] = ()
     """What each call does at its end."""
-    views: tuple[ResultView | ResultChoice, ...] = ()
+    views: tuple[ResultView | ResultChoice | ListChoice, ...] = ()
     """Results that are an input or a view of one: not a copy of it."""
     outside: dict[int, Any] = field(default_factory=dict[int, Any])
     """Containers and objects that were met outside, by id."""
