@@ -98,7 +98,7 @@ def test_what_is_one_tensor_in_eager_mode_is_one_tensor(function: Function) -> N
     for n in (3, 0, 2, 1, 4, 3):
         shown = []
         for way in (function, static):
-            x = T([1.0, 2.0])
+            x: Any = T([1.0, 2.0])
             found = [x, *tensors(way(x, T(n)))]
             same = [a is b for a, b in itertools.combinations(found, 2)]
             for i, t in enumerate(found):
@@ -113,7 +113,7 @@ def test_gradients_go_through_elements_that_are_shared(function: Function) -> No
     for n in (3, 0, 2, 1, 4, 3):
         shown = []
         for way in (function, static):
-            x = T([1.0, 2.0], stop_gradient=False)
+            x: Any = T([1.0, 2.0], stop_gradient=False)
             found = tensors(way(x, T(n)))
             sum(((t * (i + 1.0)).sum() for i, t in enumerate(found)), x.sum()).backward()
             shown.append((x.grad.tolist(), [t.stop_gradient for t in found]))

@@ -73,8 +73,8 @@ class ConcreteProgram:
         tensors = [*made.leaves, *(t for _, t in traced.state)]
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
         acts = traced.raised or traced.failed or traced.actions
-        bound = any(v.result >= traced.outputs or isinstance(v, ListChoice) for v in traced.views)
-        """Whether a name outside is bound to a view, or a list has elements that are other results."""
+        # a name outside is bound to a view, or a list has elements that are other results
+        bound = any(view.result >= traced.outputs or isinstance(view, ListChoice) for view in traced.views)
         self.plain = bare and not (bound or acts or (needs and self._seeded))
         """Whether a call is nothing but a run of the Program and such writes: no result goes on the tape."""
         self.writes = bool(traced.writes or self.random)

@@ -256,18 +256,19 @@ def _fill(made: Any, t: NewObject, values: Iterator[Any], shared: SharedObjects)
 def _restore_list(made: Tensor | ToldList, t: ListOf, shared: SharedObjects) -> list[Any]:
     kind = t.types()[0]
     assert isinstance(kind, ListType)
-    told, made = (made, made.made) if isinstance(made, ToldList) else (None, made)
+    told = made if isinstance(made, ToldList) else None
+    whole: Any = made if told is None else told.made
     items: list[Any] = []
-    xp = namespace_among([made.payload])
-    for i, x in enumerate(made.payload):
+    xp = namespace_among([whole.payload])
+    for i, x in enumerate(whole.payload):
         number = NO_OTHER if told is None else told.numbers[i]
         if told is not None and number in told.known:
             items.append(told.known[number])
             continue
-        if made.tape_node is None:
+        if whole.tape_node is None:
             item = _tensor(x)
         else:
-            item = freed(_tensor(x)) if made.tape_node.freed else call(Tensor, _getter(kind), [made, i], xp)[0]
+            item = freed(_tensor(x)) if whole.tape_node.freed else call(Tensor, _getter(kind), [whole, i], xp)[0]
         items.append(_restore_packed(item, kind.element, t.element, shared))
         if told is not None and number != NO_OTHER:
             told.known[number] = items[-1]
