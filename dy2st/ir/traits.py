@@ -55,6 +55,8 @@ class Traits:
     """In native code the result is the first operand's memory under another name."""
     rewraps: ClassVar[bool] = False
     """The result is the first operand, put into a variant or taken out of it."""
+    moves_elements: ClassVar[bool] = False
+    """Results are lists with elements of the operands, or such elements, whatever these are."""
     writes: ClassVar[int | None] = None
     """The number of the operand that is written into part of the first one."""
     fresh: ClassVar[bool] = False

@@ -16,10 +16,6 @@ from dy2st.ir.types import INT, ListType, ScalarType, TensorType
 from dy2st.jit.tracing.told_values import ToldValues, carry, insert_after, insert_first, is_decided
 from dy2st.records import record
 
-_MOVES = frozenset({
-    *("list_new", "list_append", "list_get", "list_set", "list_pop"),
-    *("list_extend", "list_part", "list_reverse", "list_insert"),
-})  # fmt: skip
 FARTHEST = 400
 """So many values are looked through, of branches and loops one after the other."""
 AN_ITERATION = 1 << 20
@@ -224,7 +220,7 @@ def _is_of_list(value: Value) -> bool:
     made = value.operation
     return (
         made is not None
-        and made.op.name in _MOVES
+        and made.op.moves_elements
         and (
             isinstance(value.type, TensorType)
             or (isinstance(value.type, ListType) and isinstance(value.type.element, TensorType))

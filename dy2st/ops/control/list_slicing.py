@@ -35,6 +35,7 @@ class ListExtend(Op):
     """The elements of one list and then those of another."""
 
     name = "list_extend"
+    moves_elements = True
 
     def infer(self, items: ListType, more: ListType) -> Type:
         return join(items, more)
@@ -110,6 +111,7 @@ class ListPart(Op):
     """The elements from number `start` to before `stop`, which `list_bounds` gives."""
 
     name = "list_part"
+    moves_elements = True
 
     def infer(self, items: ListType, start: ScalarType, stop: ScalarType) -> Type:
         return items
@@ -153,6 +155,7 @@ class ListReverse(Op):
     """The elements in the other order."""
 
     name = "list_reverse"
+    moves_elements = True
 
     def infer(self, items: ListType) -> Type:
         return items
@@ -196,6 +199,7 @@ class ListInsert(Op):
     """The list with one more element before number `at`, which `list_bounds` gives."""
 
     name = "list_insert"
+    moves_elements = True
     places = slice(1, 2)
 
     def infer(self, items: ListType, at: ScalarType, item: Type) -> Type:

@@ -26,6 +26,7 @@ class ListNew(Op):
     """A list of `type` with the operands as its elements."""
 
     name = "list_new"
+    moves_elements = True
     attributes = ("type",)
     linear_together = (0,)
     variadic = True
@@ -56,6 +57,7 @@ class ListAppend(Op):
     """The list with one more element at its end."""
 
     name = "list_append"
+    moves_elements = True
     linear_together = (0, 1)
 
     def infer(self, items: ListType, item: Type) -> Type:
@@ -127,6 +129,7 @@ class ListGet(Op):
     """Element number i; negative ones count from the end; IndexError outside."""
 
     name = "list_get"
+    moves_elements = True
     places = slice(1, 2)
     raises = (IndexError,)
     may_raise = True
@@ -152,6 +155,7 @@ class ListSet(Op):
     """The list with element number i replaced; IndexError outside."""
 
     name = "list_set"
+    moves_elements = True
     places = slice(1, 2)
     raises = (IndexError,)
     writes = 2
@@ -185,6 +189,7 @@ class ListPop(Op):
     """The list without element number i, and that element; IndexError outside."""
 
     name = "list_pop"
+    moves_elements = True
     places = slice(1, 2)
     raises = (IndexError,)
     may_raise = True
