@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from dy2st.optimizer.optimizer import Optimizer, Slot
+from dy2st.regularizer import WeightDecayRegularizer
 from dy2st.runtime.eager.tensor import Tensor
 
 Updated = tuple[Any, dict[str, Any]]
@@ -106,6 +107,13 @@ class AdamW(Adam):
         self._options["weight_decay"] = float(weight_decay)
         for group in self._groups:
             group.pop("weight_decay", None)
+
+    def decay_of(self, p: Tensor, group: dict[str, Any]) -> WeightDecayRegularizer | None:
+        return getattr(p, "regularizer", None)
+
+    def options_of(self, group: dict[str, Any]) -> dict[str, Any]:
+        options = super().options_of(group)
+        return {**options, "weight_decay": float(group.get("weight_decay", options["weight_decay"]))}
 
     def asked(self, p: Tensor) -> Hashable | None:
         if self._lr_ratio is None and self._decays is None:

@@ -158,8 +158,6 @@ class LBFGS(Optimizer):
                 array = p.array()
                 xp = namespace_of(array)
                 part = xp.zeros_like(array) if g is None else g.array()
-                decay = (
-                    p.regularizer if getattr(p, "regularizer", None) else group.get("weight_decay", self.regularization)
-                )
+                decay = self.decay_of(p, group)
                 parts.append((part if decay is None else part + decay.term(array, ArrayMaths(xp))).ravel())
         return namespace_of(parts[0]).concatenate(parts)

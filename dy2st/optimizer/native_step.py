@@ -191,7 +191,7 @@ class NativeSteps:
         clip = group.get("grad_clip", optimizer._grad_clip)
         if not (clip is None or is_plain_module(type(clip).__module__)) or _share_memory(pairs):
             return None
-        options = {**optimizer._options, **group.get("options", {})}
+        options = optimizer.options_of(group)
         changes.noted.add(optimizer)
         found: list[_Decided] = []
         for p, g in pairs:
@@ -242,7 +242,7 @@ class NativeSteps:
         key = (of_all, apart, rates, *((one.kinds, one.taken, one.decides) for _, one in each))
         taken = [at for at, (_, one) in enumerate(each) if one.taken]
         parameters = [pairs[i][0] for i in numbers]
-        options = {**optimizer._options, **group.get("options", {})}
+        options = optimizer.options_of(group)
         tensors = [*parameters, *(t for p in parameters for t in optimizer.state_of(p, options).values())]
 
         def updates(trace: UpdateRecorder) -> list[Tensor]:

@@ -238,7 +238,7 @@ class Optimizer(Settable):
 
     def _make_states(self, parameters: Sequence[Tensor], group: dict[str, Any]) -> None:
         """Make the states that there are not yet, so that their memory is there when the first run asks for it."""
-        options = {**self._options, **group.get("options", {})}
+        options = self.options_of(group)
         new = [p for p in parameters if id(p) not in self._accumulators]
         arrays = [t.payload for p in new for t in self.state_of(p, options).values()]
         prefault.prefault([array for array in arrays if isinstance(array, np.ndarray)])
@@ -250,7 +250,7 @@ class Optimizer(Settable):
 
     def update(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         """Update one parameter eagerly by a gradient that is an array."""
-        options = {**self._options, **group.get("options", {})}
+        options = self.options_of(group)
         state = self.state_of(p, options)
         arrays = {name: t.payload for name, t in state.items()}
         master = arrays.pop("fp32_master", None)
@@ -272,7 +272,7 @@ class Optimizer(Settable):
         What parameters before it did in the same step, `alike`, may be repeated. `rate` is the parameter's own, where
         that is not what follows from the optimizer's.
         """
-        options = {**self._options, **group.get("options", {})}
+        options = self.options_of(group)
         state = dict(self.state_of(p, options))
         master = state.pop("fp32_master", None)
         w = p if master is None else master
@@ -318,7 +318,13 @@ class Optimizer(Settable):
     def decay_of(self, p: Tensor, group: dict[str, Any]) -> WeightDecayRegularizer | None:
         """Return the weight decay of a parameter: its own, or that of its group."""
         own = getattr(p, "regularizer", None)
-        return own if own is not None else group.get("weight_decay", self.regularization)
+        if own is not None or "weight_decay" not in group:
+            return own if own is not None else self.regularization
+        return regularizer_of(group["weight_decay"])  # which may have been set between two steps
+
+    def options_of(self, group: dict[str, Any]) -> dict[str, Any]:
+        """Return the options of the rule for the parameters of a group."""
+        return {**self._options, **group.get("options", {})}
 
     def decides(self, p: Tensor, options: dict[str, Any], group: dict[str, Any]) -> tuple[Hashable, ...] | None:
         """Return what decides of the operations of an update beside dtypes, shapes and the factor on the rate.

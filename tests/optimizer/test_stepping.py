@@ -248,3 +248,31 @@ def test_operations_of_an_update_name_the_step_or_the_users_rule(kind, line):
     operations = [*step.concrete_program.main_program.walk()]
     assert line in {o.location.source() for o in operations if o.location is not None}
     assert all(o.location is not None and o.location.file == __file__ for o in operations)
+
+
+@pytest.mark.parametrize("rule", [O.SGD, O.Momentum, O.AdamW])
+def test_a_weight_decay_that_is_set_between_steps_is_that_of_the_next_step(rule):
+    def weights(decays, static=False):
+        w = parameter([1.0, -2.0])
+        optimizer = rule(0.1, parameters=[{"params": [w]}], weight_decay=0.5)
+
+        def step():
+            (w * w).sum().backward()
+            optimizer.step()
+            optimizer.clear_grad()
+
+        step = paddle.jit.to_static(step) if static else step
+        found = []
+        for decay in decays:
+            if decay is not None:
+                optimizer._param_groups[0]["weight_decay"] = decay
+            step()
+            found.append(w.numpy())
+        return np.stack(found)
+
+    kept, set_to_the_same = weights([None] * 5), weights([None, 0.5, 0.5, 0.5, 0.5])
+    np.testing.assert_array_equal(kept, set_to_the_same)
+    ended = weights([None, None, None, 0.0, None])
+    np.testing.assert_array_equal(kept[:3], ended[:3])
+    assert (np.abs(ended[3:]) > np.abs(kept[3:])).all()
+    np.testing.assert_allclose(weights([None, None, None, 0.0, None], static=True), ended, rtol=1e-6)

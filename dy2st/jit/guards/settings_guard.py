@@ -14,7 +14,7 @@ from dy2st.jit.guards.guards import SIMPLE, same
 from dy2st.kinds import DICT
 from dy2st.nn.layer_attributes import RegisteredAttributes, is_read_here
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.runtime.eager.tracked_settings import Settable, changes
+from dy2st.runtime.eager.tracked_settings import Settable, Settings, changes
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.sentinels import MISSING
 
@@ -62,6 +62,8 @@ class SettingsGuard:
             for name, value in before.items():
                 if name not in now or not same(_frozen(now[name]), value):
                     return f".{name} of a {type(x).__name__}"
+            if isinstance(x, Settings) and (new := now.keys() - before.keys()):
+                return f".{min(new)} of a {type(x).__name__}"
         return None
 
     def __str__(self) -> str:
