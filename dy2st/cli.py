@@ -1,4 +1,4 @@
-"""The command `dy2st`: look into a saved model, run it, draw it; show converted source, and what a pass does.
+"""The command `dy2st`: what is done with saved models and with projects; converted source, and what a pass does.
 
 An error is one line on the standard error stream; the exit status is then 2 for a wrong command line, else 1.
 """
@@ -64,7 +64,8 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="dy2st", description="Look into saved models, run and draw them; show converted source and passes."
+        prog="dy2st",
+        description="Look into saved models, run, draw, build and serve them; show converted source and passes.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     inspect = commands.add_parser("inspect", help="say what a saved model holds")
@@ -103,19 +104,19 @@ def _parser() -> argparse.ArgumentParser:
     viz.add_argument("-o", "--output", metavar="FILE.html", type=Path, help="default: beside the model")
     viz.add_argument("--details", action="store_true", help="draw constants and what serves shapes only, too")
     viz.set_defaults(command=_viz)
-    code = commands.add_parser("code", help="print the source that a function, or the code that a model, becomes")
+    code = commands.add_parser("code", help="print what a function, or a model, becomes")
     code.add_argument("what", metavar="FILE:FUNCTION|MODEL",
                       help="a function or Class.method of a file, which is imported; or a saved model")  # fmt: skip
     code.add_argument("--stage", choices=STAGES, help="of a saved model: a stage on its way to this CPU's machine code")
     code.set_defaults(command=_code, refuse=code.error)
-    one = commands.add_parser("pass", help="run a pass on a Program, and print the Program before and after")
+    one = commands.add_parser("pass", help="print a Program before and after a pass")
     one.add_argument("words", metavar="[NAME] FILE", nargs="*",
                      help="a pass, and a Program as text (- for the standard input) or a saved model")  # fmt: skip
     one.add_argument("--pipeline", metavar="NAME", help=f"run all of a pipeline instead: {', '.join(PIPELINES)}")
     one.add_argument("--after-only", action="store_true", help="print the Program after the pass alone")
     one.add_argument("--list", action="store_true", help="list the passes and the pipelines that they are in")
     one.set_defaults(command=_pass, refuse=one.error)
-    check = commands.add_parser("check-project", help="say what of Paddle a project uses, and what differs here")
+    check = commands.add_parser("check-project", help="say what differs for a project that uses Paddle")
     check.add_argument("folder", metavar="DIR", type=Path, help="sources; they are read, never imported or run")
     check.add_argument("--json", action="store_true", help="print JSON instead of text")
     check.add_argument("--html", metavar="FILE.html", type=Path, help="write one page, too")
@@ -147,7 +148,7 @@ def _scale_options(parser: argparse.ArgumentParser) -> None:
         "model", metavar="MODEL", help="a file that jit.save wrote; its step is measured on this machine"
     )
     parser.add_argument("--batch", type=int, default=32, help="of one rank: the first extent (default: %(default)s)")
-    parser.add_argument("--extent", metavar="NAME=N", action="append", default=[], type=_named, help="another extent")
+    parser.add_argument("--extent", metavar="NAME=N", action="append", default=[], type=_extent, help="another extent")
     parser.add_argument("--latency", type=float, default=20.0, metavar="US", help="of a message (default: %(default)g)")
     parser.add_argument("--bandwidth", type=float, default=1.25, metavar="GB/S",
                         help="between two ranks (default: %(default)g, which is 10 Gbit/s)")  # fmt: skip
@@ -244,9 +245,8 @@ def _serve(options: argparse.Namespace) -> None:
 
 
 def _scale(options: argparse.Namespace) -> None:
-    extents = {name: int(value) for name, value in options.extent}
     link = Link(options.latency / 1e6, options.bandwidth * 1e9)
-    print(scaling_report(load(options.model), options.batch, extents, link, options.micro_batches), end="")
+    print(scaling_report(load(options.model), options.batch, dict(options.extent), link, options.micro_batches), end="")
 
 
 def _viz(options: argparse.Namespace) -> None:
@@ -337,6 +337,13 @@ def _named(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _extent(text: str) -> tuple[str, int]:
+    name, equals, value = text.partition("=")
+    if not (equals and name and value.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=N")
+    return name, int(value)
+
+
 def _file_and_function(text: str) -> tuple[Path, str] | None:
     path, colon, name = text.rpartition(":")
     return (Path(path), name) if colon and path and name else None
@@ -380,4 +387,4 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     text = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
-    return text or type(error).__name__
+    return text.replace(":; ", ": ") or type(error).__name__

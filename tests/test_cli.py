@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from dy2st.passes.simplify.cse import MergeCommonSubexpressions
 from tests.jit.saved_models import X, refiner
 
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -131,6 +133,16 @@ def test_code(tmp_path: Path, capsys: Any) -> None:
     assert str(tmp_path) not in sys.path
 
 
+def test_help_names_each_command_in_a_line(capsys: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = re.findall(r"^    ([a-z-]+)(?:\n {17}| +)\w.+$", capsys.readouterr().out, re.MULTILINE)
+    assert len(shown) == len(set(shown)) > 9
+    row = next(line for line in README.splitlines() if line.startswith("| The command `dy2st`"))
+    assert set(re.findall(r"`([a-z-]+)`", row)) == set(shown)
+
+
 # ---- errors ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
@@ -139,6 +151,7 @@ def test_code(tmp_path: Path, capsys: Any) -> None:
         (["draw"], 2, "invalid choice: 'draw'"),
         (["run", "m", "--input", "x"], 2, "dy2st run: argument --input: 'x' is not NAME=FILE.npy"),
         (["code", "file"], 2, "'file' is not FILE:FUNCTION"),
+        (["scale", "m", "--extent", "n=1.5"], 2, "dy2st scale: argument --extent: 'n=1.5' is not NAME=N"),
         (["code", "net.py:f", "--stage", "llvm"], 2, "--stage shows a saved model, and 'net.py:f' is a function"),
         (["inspect", "absent"], 1, "dy2st: absent.dy2st: No such file or directory"),
         (["code", "absent.py:f"], 1, "dy2st: there is no file absent.py"),
@@ -165,6 +178,11 @@ def test_errors_of_models(model: Path, tmp_path: Path, capsys: Any) -> None:
         (("run", model, "--input", f"x={tmp_path / 'o.npy'}"), "o.npy is no array that can be read"),
         (("run", model, "--method", "double"), "no method 'double' was saved; there are 'forward', 'halve'"),
         (("inspect", tmp_path / "x.npy"), "not a dy2st file"),
+        (("serve", model, "--max-batch", "0"), "limits are positive numbers, and a delay is not negative"),
+        (("serve", f"a/b={model}"), "a model's name is a part of an address, and 'a/b' cannot be one"),
+        (("scale", model, "--extent", "n=3"), "no extent is named n; there are: x_0"),
+        (("scale", model, "--batch", "0"), "batch, extents, micro-batches and bandwidth are positive"),
+        (("scale", model, "--bandwidth", "0"), "batch, extents, micro-batches and bandwidth are positive"),
         (("viz", model, "-o", tmp_path / "m.png"), "a picture is written to .html or .svg, not to 'm.png'"),
     ):
         status, out, err = run(capsys, *arguments)

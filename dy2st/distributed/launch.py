@@ -23,6 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("script", help="the script; what follows are its arguments")
     parser.add_argument("rest", nargs=argparse.REMAINDER)
     chosen = parser.parse_args(arguments)
+    if chosen.nproc_per_node < 1:
+        parser.error(f"a job has at least one process, not {chosen.nproc_per_node}")
+    if not os.path.exists(chosen.script):
+        parser.error(f"there is no script {chosen.script}")
     environment = dict(os.environ)
     if chosen.timeout is not None:
         environment["DY2ST_COLLECTIVE_TIMEOUT"] = str(chosen.timeout)

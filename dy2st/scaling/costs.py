@@ -69,19 +69,22 @@ class _Reading:
 
     def shape(self, value: Value) -> tuple[int, ...]:
         """Return the extents of a tensor; () of anything else."""
-        return tuple(map(self._number, value.type.shape)) if isinstance(value.type, TensorType) else ()
+        t = value.type
+        return tuple(number_of(n, self._extents) for n in t.shape) if isinstance(t, TensorType) else ()
 
     def bytes(self, value: Value) -> int:
         """Return how many bytes a tensor has; 0 of anything else."""
         t = value.type
         return math.prod(self.shape(value)) * t.dtype.itemsize if isinstance(t, TensorType) else 0
 
-    def _number(self, extent: Extent) -> int:
-        found = substituted(extent, self._extents)
-        if isinstance(found, int):
-            return found
-        missing = ", ".join(sorted(symbols_in(found)))
-        raise ValueError(f"the extent {missing} is not known: say what it is to be, as --extent NAME=NUMBER")
+
+def number_of(extent: Extent, extents: Mapping[str, int]) -> int:
+    """Return what an extent is where its symbols have values; ValueError names those that have none."""
+    found = substituted(extent, extents)
+    if isinstance(found, int):
+        return found
+    missing = ", ".join(sorted(symbols_in(found)))
+    raise ValueError(f"the extent {missing} is not known: say what it is to be, as --extent NAME=NUMBER")
 
 
 _FLOPS: dict[str, Callable[[_Reading, Operation], int]] = {}

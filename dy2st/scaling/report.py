@@ -11,9 +11,8 @@ import numpy as np
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.jit.serialization.translated_layer import TranslatedLayer
 from dy2st.runtime.eager.tensor import Tensor
-from dy2st.scaling.costs import costs_of, symbols_of
+from dy2st.scaling.costs import costs_of, number_of, symbols_of
 from dy2st.scaling.simulation import STRATEGIES, Link, Workload, outlook
-from dy2st.shapes import substituted
 
 RANKS = tuple(2**i for i in range(13))
 WORTH = 0.5
@@ -21,12 +20,17 @@ WORTH = 0.5
 
 
 def report(layer: TranslatedLayer, batch: int, extents: Mapping[str, int], link: Link, micro_batches: int) -> str:
-    """Return the table; ValueError names an extent that is not known."""
+    """Return the table; ValueError names an extent that is not known, or is none of the Program."""
+    if min(batch, micro_batches, *extents.values()) < 1 or not (link.bandwidth > 0 and link.latency >= 0):
+        raise ValueError("batch, extents, micro-batches and bandwidth are positive, and latency is not negative")
     layer.train()
     method = layer._methods["forward"]
     number = next((i for i, (c, _) in enumerate(method.programs()) if c.mode in (None, "train")), 0)
     call, program = method.programs()[number]
     taken = program.block.arguments[: call.inputs]
+    own = symbols_of([*taken, *(v for operation in program.walk() for v in operation.results)])
+    if others := [name for name in extents if name not in own]:
+        raise ValueError(f"no extent is named {', '.join(others)}; there are: {', '.join(own) or 'none'}")
     known = {**dict.fromkeys(symbols_of(taken)[:1], batch), **extents}
     costs = costs_of(program, call.inputs, known)
     seconds = _measured(layer, number, [_input(v.type, known) for v in taken])
@@ -89,5 +93,6 @@ def _input(kind: Any, known: Mapping[str, int]) -> Any:
     """Return something of a type: ones."""
     if isinstance(kind, ScalarType):
         return {"int": 1, "float": 1.0, "bool": True}[kind.kind]
-    assert isinstance(kind, TensorType)
-    return Tensor(np.ones([int(str(substituted(n, known))) for n in kind.shape], kind.dtype.numpy))
+    if not isinstance(kind, TensorType):
+        raise ValueError(f"an input is {kind}, and only tensors and numbers can be made up for a step")
+    return Tensor(np.ones([number_of(n, known) for n in kind.shape], kind.dtype.numpy))

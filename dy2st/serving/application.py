@@ -60,6 +60,10 @@ def application(models: Mapping[str, str | os.PathLike[str]], limits: Limits | N
 
 class _Server:
     def __init__(self, models: Mapping[str, str | os.PathLike[str]], limits: Limits):
+        limits.check()
+        for name in models:
+            if not name or "/" in name:
+                raise ValueError(f"a model's name is a part of an address, and {name!r} cannot be one")
         self._limits, self._metrics = limits, Metrics()
         self._entries: dict[str, tuple[Entry, Worker]] = {}
         loaded = {name: load_entries(name, path) for name, path in models.items()}

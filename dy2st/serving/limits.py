@@ -22,7 +22,8 @@ class Limits:
     max_connections: int = 1024
     """Open at one time; more get 503."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raise ValueError where a limit would let nothing through."""
         counts = (self.max_rows, self.max_queue, self.max_bytes, self.max_connections)
         if min(counts) < 1 or self.max_delay < 0 or not self.max_seconds > 0:
             raise ValueError(f"limits are positive numbers, and a delay is not negative: {self}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,8 +35,8 @@ def serve(
         limit_concurrency=limits.max_connections, timeout_keep_alive=10, backlog=limits.max_connections,
         timeout_graceful_shutdown=int(limits.max_seconds) + 1,
     )  # fmt: skip
-    listening = config.bind_socket()
-    listening.listen(limits.max_connections)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, backlog=limits.max_connections)
     address, number = listening.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
     print(f"dy2st: {', '.join(models)} on http://{shown}:{number}", flush=True)

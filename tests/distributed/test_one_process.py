@@ -9,6 +9,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st import distributed as dist
+from dy2st.distributed import launch
 from dy2st.errors import MissingExtraError
 from dy2st.ir.context import current
 
@@ -84,6 +85,19 @@ def test_several_processes_without_the_extra_are_told_its_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'dy2st\[mpi\]'"):
         dist.init_parallel_env()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["absent.py"], "there is no script absent.py"),
+        (["--nproc_per_node", "0", "x.py"], "at least one process, not 0"),
+    ],
+)
+def test_a_job_that_cannot_be_is_told_before_it_starts(arguments, said, capsys):
+    with pytest.raises(SystemExit):
+        launch.main(arguments)
+    assert said in capsys.readouterr().err
 
 
 def test_another_launcher_of_several_processes_is_refused(monkeypatch):

@@ -47,6 +47,16 @@ def test_an_extent_that_is_not_known(model: Any) -> None:
         costs(model)
 
 
+def test_an_extent_of_a_list_is_asked_for_and_a_list_is_no_input(tmp_path: Any, capsys: Any) -> None:
+    class Rows(paddle.nn.Layer):
+        def forward(self, x: Any) -> Any:
+            return [x[i] for i in range(x.shape[0])]
+
+    rows = paddle.jit.save(Rows(), tmp_path / "rows", input_spec=[InputSpec([None, None])])
+    assert main(["scale", str(rows)]) == 1
+    assert "is not known: say what it is to be" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_one_rank_is_what_was_measured(strategy: str, model: Any) -> None:
     found = outlook(strategy, Workload(costs(model, input_0=10), 0.5), SLOW, 1)

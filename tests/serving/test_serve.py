@@ -290,6 +290,13 @@ def test_nothing_accepted_is_lost_on_sigterm(models: Path) -> None:
             server.client.get("/v2/health/live")
 
 
+def test_a_port_that_is_taken_is_one_line(server: Server, models: Path) -> None:
+    from dy2st.serving import serve
+
+    with pytest.raises(OSError, match="in use"):
+        serve({"two": models / "two.dy2st"}, port=server.port)
+
+
 def test_a_model_that_is_not_there_or_not_ours(tmp_path: Path) -> None:
     (tmp_path / "bad.dy2st").write_bytes(b"no model")
     for path in (tmp_path / "none", tmp_path / "bad.dy2st"):
