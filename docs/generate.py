@@ -29,6 +29,7 @@ NAMESPACES = (
     *("paddle", "nn", "nn.functional", "nn.initializer", "nn.utils", "optimizer", "optimizer.lr", "regularizer"),
     *("linalg", "fft", "distribution", "metric", "io", "amp", "autograd", "incubate.autograd", "jit", "static"),
     *("static.nn", "vision.models", "utils", "device", "distributed", "array_api", "fluid", "viz"),
+    *("serving", "fleets", "scaling"),
 )
 
 
@@ -38,13 +39,19 @@ dy2st turns plain Python on tensors into one static, differentiable, saveable Pr
 `import dy2st as paddle`.
 
 - [Architecture](architecture.md): the layers, and the way of a call through them
+- What Python can do in a Program: [the page](python-support.md); when something is slow or differs:
+  [debugging](debugging.md); the [glossary](glossary.md)
+- [Serving](serving.md) saved models over HTTP; [scale](scaling.md) on paper; [checking a project](check-project.md)
 - [Examples](examples.md): programs to read and to run, from LeNet to a detector
 - [Paddle's names](paddle-names.md): which of them are here, and what differs
 - [Which op is defined on what](dtypes-of-ops.md): bool, integers, floats, complex numbers
-- [Performance](performance.md): whole workloads beside other packages
+- [Performance](performance.md): whole workloads beside other packages; [on a busy machine](busy.md)
+- Native code: [what has it](native-coverage.md), [math](native-math.md), [products](native-gemm.md),
+  [convolutions](native-conv.md), [derivatives](derivative-programs.md)
 - API: {pages}
 - For who works on dy2st: [an op](writing-an-op.md), [a transformer](writing-a-transformer.md),
-  [a pass](writing-a-pass.md), [benchmarks](benchmarks.md)
+  [a pass](writing-a-pass.md), [the core from scratch](from-scratch.md), [tests](testing.md),
+  [benchmarks](benchmarks.md)
 """
 
 

@@ -50,6 +50,14 @@ def test_a_layer_becomes_a_c_program(tmp_path: Path) -> None:
     assert (done.stderr, done.stdout) == ("", printed)
 
 
+def test_packages_that_are_told_of_are_there_after_one_import() -> None:
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("s*.md")]
+    told = {name for page in pages for name in re.findall(r"`dy2st\.(\w+)[.(`]", page.read_text(encoding="utf-8"))}
+    assert told >= {"fleets", "serving"}
+    source = f"import dy2st\nfor name in {sorted(told)}: getattr(dy2st, name)"
+    subprocess.run([sys.executable, "-c", source], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=60)
+
+
 def test_the_readme_s_example_is_short() -> None:
     (source,) = blocks(ROOT / "README.md", "python")
     assert len([line for line in source.splitlines() if line.strip()]) <= 15

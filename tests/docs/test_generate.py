@@ -67,6 +67,10 @@ def test_each_program_of_the_examples_is_listed(generate):
         assert (f"## {path.name}" in page) == ("Run it with" in path.read_text().split('"""')[1])
 
 
+def test_the_index_names_each_page_of_the_guides(generate):
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f"]({page.name})" not in generate.INDEX] == []
+
+
 @pytest.mark.slow
 def test_all_pages_are_written_and_their_links_lead_somewhere(tmp_path):
     command = [sys.executable, str(ROOT / "docs" / "generate.py"), str(tmp_path / "docs")]
