@@ -32,9 +32,21 @@ WHERE = re.findall(r"^\| (?!\.\.\.)(.+?) \| (.*`.+) \|$", SECTION, re.MULTILINE)
 
 @pytest.mark.parametrize(("question", "answer"), WHERE, ids=[question for question, _ in WHERE])
 def test_a_question_is_answered_by_at_most_two_files_that_are_there(question: str, answer: str) -> None:
-    paths = [path for path in re.findall(r"`([\w/.]+)`", answer) if path.endswith((".py", "/"))]
+    paths = [path for path in re.findall(r"`([\w/.]+)`", answer) if path.endswith((".py", ".c", "/"))]
     assert len(paths) <= 2
     assert [path for path in paths if not (ROOT / "dy2st" / path).exists()] == []
+
+
+def test_names_behind_a_file_stand_in_it() -> None:
+    named = re.findall(r"`([\w/]+\.(?:py|c))` \(((?:`\w+`(?:, )?)+)\)", SECTION)
+    assert len(named) > 20
+    missing: list[str] = []
+    for path, names in named:
+        text = (ROOT / "dy2st" / path).read_text(encoding="utf-8")
+        missing += [
+            f"{path}: {n}" for n in re.findall(r"\w+", names) if not re.search(rf"(?:def|class|int) {n}\b", text)
+        ]
+    assert missing == []
 
 
 def test_there_are_twenty_questions() -> None:

@@ -1,1 +1,1 @@
-"""A Program as a library that C calls, without Python: its header, its code, its weights, an example."""
+"""A Program as a library that C calls, without Python: header, code, weights; `runtime.c` is around the code."""

@@ -1,1 +1,1 @@
-"""From a call to the Program that answers it: cache, inline cache, retrace, fallback to eager mode. No tracing."""
+"""From a call to the Program that answers it: cache, inline cache, retrace, fallback, `explain()`. Traces: tracing/."""

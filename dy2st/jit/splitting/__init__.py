@@ -1,1 +1,1 @@
-"""What cannot be one Program becomes several, with Python between (transformers/splitting has the source of that)."""
+"""Where a function that cannot be one Program is cut, and the run of its parts (source: transformers/splitting)."""

@@ -1,4 +1,4 @@
-"""What is made once and cached on disk, by what it was made from."""
+"""What is made once and cached on disk, by what it was made from: machine code (`artifacts.py`), Programs, bytecode."""
 
 from __future__ import annotations
 

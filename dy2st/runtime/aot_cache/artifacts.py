@@ -1,6 +1,6 @@
-"""What is made once and kept: machine code with what it is handed, by what it was made from.
+"""Machine code on disk, with what it is handed, by what it was made from.
 
-The key of a product is a recipe, such as the fingerprint of a Program, together with all that decides what is made of
+The key of an artifact is a recipe, such as the fingerprint of a Program, together with all that decides what is made of
 it (environment_key.py). So a later process that has the recipe makes no text, and does not need LLVM.
 """
 
@@ -38,7 +38,7 @@ class Artifact:
     arrays: Sequence[np.ndarray[Any, Any]] = ()
 
     def to_bytes(self) -> bytes:
-        """Return the product as it stands in a file."""
+        """Return the artifact as it stands in a file."""
         binary, image = self.binary, None
         if isinstance(binary, CodeImage):
             image = [binary.writable, binary.symbols, binary.slots, binary.addresses]
@@ -50,7 +50,7 @@ class Artifact:
 
 
 def from_bytes(data: bytes) -> Artifact:
-    """Return a product from what `to_bytes` gave; ValueError, KeyError or TypeError for anything else."""
+    """Return an artifact from what `to_bytes` gave; ValueError, KeyError or TypeError for anything else."""
     at = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:at])
     parts: list[bytes] = []
@@ -86,7 +86,7 @@ def named_recipe(name: str) -> str:
 
 def is_cached(recipe: str) -> bool:
     """Return whether there is a file for a recipe; what is in it is not looked at."""
-    return disk_cache.has(_PRODUCTS.key(recipe))
+    return disk_cache.has(_ARTIFACTS.key(recipe))
 
 
 def is_first() -> bool:
@@ -112,19 +112,19 @@ def _is_first(_: str | None) -> bool:
 
 
 def cached(recipe: str | None) -> Artifact | None:
-    """Return the product of a recipe; None where none is cached, or none that can be read."""
-    return None if recipe is None else _PRODUCTS.read(_PRODUCTS.key(recipe))
+    """Return the artifact of a recipe; None where none is cached, or none that can be read."""
+    return None if recipe is None else _ARTIFACTS.read(_ARTIFACTS.key(recipe))
 
 
 def made(recipe: str | None, make: Callable[[], Artifact]) -> tuple[Artifact, bool]:
-    """Return the product of a recipe, and whether it was there before; None is the recipe of what cannot be cached."""
+    """Return the artifact of a recipe, and whether it was there before; None is the recipe of what cannot be cached."""
     found = cached(recipe)
     if found is not None:
         return found, True
     product = make()
     if recipe is not None:
-        _PRODUCTS.write(_PRODUCTS.key(recipe), product)
+        _ARTIFACTS.write(_ARTIFACTS.key(recipe), product)
     return product, False
 
 
-_PRODUCTS = disk_cache.Kind("product", Artifact.to_bytes, from_bytes, lambda: identity())
+_ARTIFACTS = disk_cache.Kind("product", Artifact.to_bytes, from_bytes, lambda: identity())

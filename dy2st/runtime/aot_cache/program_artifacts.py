@@ -18,8 +18,7 @@ from typing import Any
 from dy2st.ir.binary import CannotPack, LazyProgram, Places, numbered, pack, places_of, unpack
 from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.program import Block, Program
-from dy2st.runtime.aot_cache import disk_cache
-from dy2st.runtime.aot_cache import environment_key as identity
+from dy2st.runtime.aot_cache import disk_cache, environment_key
 from dy2st.runtime.signal_delivery import delivered, go_on
 
 Derived = tuple[Sequence[Program], Sequence[int]]
@@ -128,13 +127,13 @@ def _names(block: Block) -> list[str | None]:
 @functools.cache
 def _derivations() -> str:
     package = os.path.join(os.path.dirname(__file__), os.pardir, os.pardir)
-    state = identity.state_of(os.path.join(package, name) for name in _SOURCES)
+    state = environment_key.state_of(os.path.join(package, name) for name in _SOURCES)
     return hashlib.sha256("\n".join(state).encode()).hexdigest()
 
 
 def maker() -> str:
     """Return a text that differs where something else may be made of the same Program."""
-    return f"{identity.identity()} {_derivations()}"
+    return f"{environment_key.identity()} {_derivations()}"
 
 
 def _packed(made: Derived, places: Callable[[], Places]) -> bytes:

@@ -1,7 +1,8 @@
 """Segments of the tape that were walked a few times run as one Program each, native code like any other.
 
 The first walks of a kind of segment go node by node; then its Program is made (`tape_program.py`) and kept. What it
-cannot do, and whatever a run of it refuses, the walk does, which says what is wrong.
+cannot do, and whatever a run of it refuses, the walk does, which says what is wrong. Hooks are run by the walk alone: a
+segment ends in front of their node (`tape_segment.py`).
 """
 
 from __future__ import annotations

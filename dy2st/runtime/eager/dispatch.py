@@ -243,7 +243,7 @@ def _new_quiet() -> Context:
 
 
 def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any], made: Any) -> None:
-    """Put a node on the tape when a result can carry a gradient."""
+    """Put a node on the tape when a result can carry a gradient (as binary_fast_path.py does for two tensors)."""
     alone = made.__class__ is Tensor
     outs = [made.payload] if alone else [t.payload for t in made]
     if not (outs[0].dtype.kind in TANGENT if alone else any(a.dtype.kind in TANGENT for a in outs)):

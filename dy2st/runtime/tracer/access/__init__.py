@@ -1,1 +1,1 @@
-"""Attributes, items, operators, `and`, `or` and `not` in converted code."""
+"""Attributes, items, operators, `and`, `or` and `not` in converted code; lists whose length is dynamic."""

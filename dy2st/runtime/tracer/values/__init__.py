@@ -1,1 +1,1 @@
-"""Abstract values: symbolic numbers, texts and iterables, unions, and how two of them join."""
+"""Abstract values: symbolic numbers, texts and iterables, unions, how two of them join, how objects become values."""

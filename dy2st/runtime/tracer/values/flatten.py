@@ -1,8 +1,8 @@
 """Python objects taken apart into values and made of them again, as their abstract values say.
 
-encode(trace, x, t)        the values of `x` seen as `t`, emitted where the builder stands
-decode(trace, values, t)   the object again
-pack, unpack               the same for one value: an element of a list, the payload of a variant
+flatten(trace, x, t)          the values of `x` seen as `t`, emitted where the builder stands
+unflatten(trace, values, t)   the object again
+pack, unpack                  the same for one value: an element of a list, the payload of a variant
 """
 
 from __future__ import annotations

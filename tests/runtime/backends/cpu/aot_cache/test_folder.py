@@ -53,7 +53,7 @@ def function(x):
 PROGRAM = parse("program main\nfunc main(%x: float32[N]) {\n  %y: float32[N] = exp(%x)\n  return %y\n}\n")
 PLACES = places_of(PROGRAM)
 SAMPLES = [
-    Sample(artifacts._PRODUCTS, Artifact(CodeImage(b"code", 0, {"f": 0}, {}, []), {"n": 1}, [np.ones(3)])),
+    Sample(artifacts._ARTIFACTS, Artifact(CodeImage(b"code", 0, {"f": 0}, {}, []), {"n": 1}, [np.ones(3)])),
     Sample(bytecode_cache._CODE, compile("x = 1", "<a test>", "exec")),
     Sample(program_artifacts._DERIVED, ([PROGRAM], (3,)), [lambda: PLACES]),
     Sample(program_artifacts._FINGERPRINTS, "a fingerprint"),

@@ -60,7 +60,7 @@ def test_a_file_that_ends_early_is_refused():
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 100, b"\2\0\0\0\0\0\0\0{}", b"\4\0\0\0\0\0\0\0null"])
 def test_what_somebody_else_wrote_under_a_key_is_made_again(folder, monkeypatch, content):
-    disk_cache.write(artifacts._PRODUCTS.key("recipe"), content)
+    disk_cache.write(artifacts._ARTIFACTS.key("recipe"), content)
     product, was_kept = made("recipe", lambda: Artifact(IMAGE))
     assert (product.binary, was_kept) == (IMAGE, False)
     assert made("recipe", lambda: pytest.fail("it is kept"))[1]
