@@ -25,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.nproc_per_node < 1:
         parser.error(f"a job has at least one process, not {chosen.nproc_per_node}")
+    if chosen.max_restarts < 0:
+        parser.error(f"a job begins anew so many times or never (0), not {chosen.max_restarts}")
     if not os.path.exists(chosen.script):
         parser.error(f"there is no script {chosen.script}")
     environment = dict(os.environ)

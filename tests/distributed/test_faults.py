@@ -16,11 +16,12 @@ def line_of(text):
     return 1 + next(i for i, line in enumerate(LINES) if text in line)
 
 
-LAST = line_of("dist.barrier()") - 1
+LAST = len(LINES) - 1
 CASES = {
-    "dies": rf"rank 1 \(process \d+\) died: .*Killed.*all_reduce.*faults.py:{line_of('x = paddle.ones') + 1}",
+    "dies": rf"rank 1 \(process \d+\) died: .*Killed.*all_reduce.*faults.py:{line_of('dist.all_reduce(x)')}",
     "raises": r"ValueError: a bad sample\nrank 1 of 2 raised ValueError",
     "hangs": rf"has waited 3 seconds:\n  rank 0 waits in all_reduce.*faults.py:{LAST}\n  rank 1 has done all_reduce",
+    "hangs at once": rf"rank 0 waits in barrier at .*faults.py:{line_of('dist.barrier()')}\n  rank 1 has begun",
     "leaves": rf"  rank 0 waits in all_reduce.*faults.py:{LAST}\n  rank 1 has ended",
     "shape": rf"rank 0 does .*float32\[4\] at .*:{LAST}, rank 1 does .*float32\[5\] at .*:{line_of('ones([5]))')}\n",
     "op": rf"rank 0 does all_reduce.* at .*:{LAST}, rank 1 does broadcast.* at .*:{line_of('dist.broadcast')}\n",
@@ -28,7 +29,7 @@ CASES = {
 }
 
 
-IN_EACH_RUN = ("dies", "raises", "hangs", "shape")
+IN_EACH_RUN = ("dies", "raises", "hangs", "hangs at once", "shape")
 
 
 @pytest.mark.slow

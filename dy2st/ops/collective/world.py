@@ -49,6 +49,8 @@ class World:
         self.doing = "has begun"
         if comm is not None:
             self._share_notes()
+            everybody = tuple(range(self.size))
+            self.groups[everybody] = Group(self, everybody, comm.Dup())
 
     def _share_notes(self) -> None:
         machine = self.comm.Split_type(mpi_module().COMM_TYPE_SHARED)
@@ -122,7 +124,8 @@ class World:
             comm = None
             if len(ranks) > 1:
                 members = self.comm.Get_group().Incl(ranks)
-                comm = self.comm.Create_group(members, crc32(repr(ranks).encode()) & 0x7FFF)
+                with self.waiting(f"the first collective of the ranks {list(ranks)}"):
+                    comm = self.comm.Create_group(members, crc32(repr(ranks).encode()) & 0x7FFF)
             found = self.groups[ranks] = Group(self, ranks, comm)
         return found
 

@@ -11,6 +11,10 @@ from dy2st import distributed as dist
 dist.init_parallel_env()
 RANK = dist.get_rank()
 x = paddle.ones([4])
+if sys.argv[1] == "hangs at once":
+    if RANK == 1:
+        time.sleep(1000)
+    dist.barrier()
 dist.all_reduce(x)
 
 
