@@ -95,6 +95,8 @@ INSIDE_FUNCTIONS: dict[str, dict[str, str]] = {
     f"{NATIVE}.trampolines.static_function": {f"{NATIVE}.trampolines.static_function_ir": _MAKES_CODE},
     f"{NATIVE}.trampolines.write_back": {f"{NATIVE}.trampolines.call_ir": _MAKES_CODE},
     "dy2st.cli": {f"{NATIVE}.dump_stages": _MAKES_CODE, "dy2st.jit.c_library.export": _MAKES_CODE},
+    "dy2st.ops.collective.world": {"tempfile": "it loads modules that no process of one rank needs"},
+    "dy2st.runtime.executor.select": {"dy2st.runtime.backends.cuda.program": _MAKES_CODE},
     "dy2st.missing": {"difflib": "2 ms of every `import dy2st` otherwise, for the text of an error"},
     "dy2st.passes.pipelines": {f"dy2st.passes.{name}": _MAKES_CODE for name in _IN_FRONT_OF_NATIVE_CODE.split()},
     "dy2st.ir.program": {"dy2st.ir.printer": "str(program) is the printer's work, and the printer reads programs"},

@@ -6,6 +6,7 @@ end with one of the engine's `deaths` where the actor has died.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import multiprocessing
 import os
@@ -182,7 +183,6 @@ class _RayActor:
 def ray_package() -> Any:
     """Return Ray; MissingExtraError says which extra has it."""
     try:
-        import ray
+        return importlib.import_module("ray")
     except ImportError as error:
         raise MissingExtraError("ray", "ray", "a fleet on Ray") from error
-    return ray

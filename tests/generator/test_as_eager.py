@@ -12,6 +12,9 @@ from tests.shares import examples
 SHARDS, EXAMPLES = 4, 150
 """Few: seeds name thousands more (tests/generator/__main__.py). What hypothesis finds it makes small at once."""
 
+_RAISES = "an exception that only the run will raise takes a tensor that needs a gradient out"
+"""What a Program cannot hand over, and the generator writes often."""
+
 
 def check(shard: int, examples: int) -> None:
     """Run programs both ways; hypothesis makes the first that differs small."""
@@ -24,7 +27,8 @@ def check(shard: int, examples: int) -> None:
     def agree(text: str) -> None:
         found: Any = None if text in seen else difference(text)
         if found is not None and "refused" in found.static:
-            refused.append(found.static["refused"])
+            if _RAISES not in found.static["refused"]:
+                refused.append(found.static["refused"])
         else:
             assert found is None, str(found)
         seen.add(text)

@@ -54,11 +54,13 @@ def mpi_operation(x: Any, reduction: str) -> Any:
 
 
 class AllReduce(SameType):
-    """The sum (or product, maximum, minimum) of the tensors of all processes, element by element."""
+    """The sum (or product, maximum, minimum) of the tensors of all processes, element by element.
+
+    The sum is linear; the op does not say so, as a tape forgets the elements of what is, which the maximum needs.
+    """
 
     name = "all_reduce"
     attributes = ("reduction", "ranks", "at")
-    linear_in = (0,)
 
     def eval(self, xp: Any, x: Any, *, reduction: str, ranks: tuple[int, ...], at: Place) -> Any:
         return exchanged(xp, x, ranks, np.copy, lambda group, a: group.run(

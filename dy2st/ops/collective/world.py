@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -55,6 +54,8 @@ class World:
     def _share_notes(self) -> None:
         machine = self.comm.Split_type(mpi_module().COMM_TYPE_SHARED)
         here = machine.allgather(self.rank)
+        import tempfile  # which costs each import of dy2st milliseconds
+
         folder = machine.bcast(notes_folder() or tempfile.mkdtemp() if machine.rank == 0 else None)
         path = os.path.join(folder, "notes")
         if machine.rank == 0:

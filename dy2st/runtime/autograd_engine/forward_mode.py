@@ -21,7 +21,7 @@ from dy2st.ir.program import Block, Value
 from dy2st.runtime.autograd_engine.backward import Walk
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.tape.node import Node, ProgramCall
-from dy2st.runtime.eager.tape.op_derivative import op_jet
+from dy2st.runtime.eager.tape.op_derivative import Ghost, op_jet
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.trace import Values
 
@@ -131,7 +131,7 @@ def _push_op(walk: Walk, node: Node, given: Given, entering: list[Any], order: i
     made = op_jet(op, attributes, arrays, given, order)
     arguments = [*walk.used(node, made.uses), *entering]
     payloads = [a.payload if isinstance(a, Tensor) else a for a in arguments]
-    xp = next((namespace_of(a) for a in payloads if hasattr(a, "dtype")), np)
+    xp = next((namespace_of(a) for a in payloads if hasattr(a, "dtype") and not isinstance(a, Ghost)), np)
     return walk.execute(made.compiled, arguments, xp), made.found
 
 

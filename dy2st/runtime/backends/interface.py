@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from dy2st.ir.program import Program
 
@@ -13,6 +13,15 @@ class Runnable(Protocol):
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Run on arrays, numbers, lists and variants; return the results of the entry function."""
+        ...
+
+
+@runtime_checkable
+class Reporting(Runnable, Protocol):
+    """A Program that tells how it runs."""
+
+    def report(self) -> Any:
+        """Return what `explain()` says of it."""
         ...
 
 

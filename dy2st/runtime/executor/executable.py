@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dy2st.autodiff.forward import Given
 from dy2st.autodiff.programs import fresh_names, jet, vjp
@@ -20,15 +20,15 @@ from dy2st.passes import optimise
 from dy2st.passes.remove_prints import silenced
 from dy2st.records import field, record
 from dy2st.runtime.aot_cache.program_artifacts import Derived, answered, derivation, derived
-from dy2st.runtime.backends.cuda.program import CudaProgram
-from dy2st.runtime.backends.cuda.program import Report as CudaReport
-from dy2st.runtime.backends.interface import Runnable
+from dy2st.runtime.backends.interface import Reporting, Runnable
 from dy2st.runtime.executor.report import Report
 from dy2st.runtime.executor.select import ready
-from dy2st.runtime.executor.tiering import TieredProgram
 from dy2st.runtime.interpreter.planned import compile_plan
 from dy2st.runtime.signal_delivery import delivered
 from dy2st.shapes import Dim, Extent
+
+if TYPE_CHECKING:
+    from dy2st.runtime.backends.cuda.program import Report as CudaReport
 
 
 class Compiled(Locked):
@@ -96,7 +96,7 @@ class Compiled(Locked):
     def reports(self) -> Iterator[tuple[str, Report | CudaReport]]:
         """Yield how this Program, and those of its derivatives that ran, run; each with what it is for."""
         for plan in list(self._plans.values()):
-            if isinstance(plan, (TieredProgram, CudaProgram)):
+            if isinstance(plan, Reporting):
                 yield "", plan.report()
         for pullback in list(self._pullbacks.values()):
             for role, compiled in (("with residuals", pullback.forward), ("the gradient", pullback.backward)):

@@ -32,7 +32,6 @@ from dy2st.ir.program import Program
 from dy2st.runtime.aot_cache.artifacts import is_first
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
 from dy2st.runtime.backends.cpu.precompile import begin
-from dy2st.runtime.backends.cuda.program import CudaProgram
 from dy2st.runtime.backends.interface import Runnable
 from dy2st.runtime.backends.llvm_availability import has_llvm
 from dy2st.runtime.executor.tiering import TieredProgram
@@ -65,6 +64,8 @@ def ready(program: Program, xp: Any, *, strict: bool = False) -> Runnable:
     if not may_be_native():
         return compile_plan(program, xp)
     if xp is not np:
+        from dy2st.runtime.backends.cuda.program import CudaProgram  # it loads all that makes code
+
         return CudaProgram(program, xp)
     return TieredProgram(program, always=strict or config.backend() == "native", strict=strict)
 

@@ -12,7 +12,7 @@ from dy2st.runtime.backends.cpu.compile_link.target import Target, current_targe
 
 TRIPLE = "nvptx64-nvidia-cuda"
 _PASSES = ("AlwaysInliner", "SROA", "SimplifyCFG", "InstCombine")
-_TEXTS = disk_cache.Kind("object", bytes, bytes)
+_TEXTS = disk_cache.Kind("ptx", str.encode, bytes.decode)
 NESTS = Target(TRIPLE, "", "", vector_bytes=0)
 """What nests know of the machine: a thread computes one element at a time."""
 
@@ -27,11 +27,11 @@ class Gpu:
     def image(self, text: str) -> bytes:
         """Return the PTX of LLVM IR text, as a driver loads it."""
         key = _TEXTS.key(text, TRIPLE, self.name, self.features, version())
-        return _TEXTS.made(key, lambda: self._ptx(text))
+        return _TEXTS.made(key, lambda: self._ptx(text)).encode() + b"\0"
 
-    def _ptx(self, text: str) -> bytes:
+    def _ptx(self, text: str) -> str:
         machine = TargetMachine(TRIPLE, self.name, self.features, "default", "default", 1)
-        return compiled(text, machine, _PASSES, readable=True) + b"\0"
+        return compiled(text, machine, _PASSES, readable=True).decode()
 
 
 @record(frozen=True)

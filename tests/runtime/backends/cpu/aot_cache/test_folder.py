@@ -27,6 +27,7 @@ from dy2st.runtime.aot_cache.code_image import CodeImage
 from dy2st.runtime.aot_cache.disk_cache import Kind
 from dy2st.runtime.backends.cpu.compile_link import code_loader, function_cache
 from dy2st.runtime.backends.cpu.python_abi import prefault
+from dy2st.runtime.backends.cuda import target
 from dy2st.runtime.tracer.loops import loop_state_cache
 from dy2st.transformers.conversion import conversion_of
 
@@ -64,6 +65,7 @@ SAMPLES = [
     Sample(function_cache._BATCHES, function_cache.ObjectFile(b"code", {"f": "key"})),
     Sample(function_cache._PLACES, "a batch"),
     Sample(code_loader._OBJECTS, b"content"),
+    Sample(target._TEXTS, "a text"),
 ]
 
 
