@@ -92,6 +92,7 @@ def test_several_processes_without_the_extra_are_told_its_name(monkeypatch):
     [
         (["absent.py"], "there is no script absent.py"),
         (["--nproc_per_node", "0", "x.py"], "at least one process, not 0"),
+        (["--max-restarts", "-1", "x.py"], "so many times or never (0), not -1"),
     ],
 )
 def test_a_job_that_cannot_be_is_told_before_it_starts(arguments, said, capsys):

@@ -179,18 +179,16 @@ def namespace_for(arrays: list[Any]) -> Any:
     """Return the array module of operands: that of the first array, the current place's where there is none."""
     found = None
     for array in arrays:
-        if isinstance(array, np.ndarray):
-            found = found or np
-        elif isinstance(array, Value):
+        if isinstance(array, Value):
             raise needs_value("a tensor of a Program that is being built was used outside of it")
-        elif not isinstance(array, (int, float)):
-            if not hasattr(array, "dtype"):
-                raise needs_value(f"a symbolic value ({type(array).__name__}) was used outside of its Program")
-            if found is np:
-                raise ValueError("operands are on different devices; move them to one with x.cpu() or x.cuda()")
-            found = namespace_of(array)
-    if found is np and any(not isinstance(a, (np.ndarray, int, float)) for a in arrays):
-        raise ValueError("operands are on different devices; move them to one with x.cpu() or x.cuda()")
+        if isinstance(array, (int, float)):
+            continue
+        if not hasattr(array, "dtype"):
+            raise needs_value(f"a symbolic value ({type(array).__name__}) was used outside of its Program")
+        own = namespace_of(array)
+        if found not in (None, own):
+            raise ValueError("operands are on different devices; move them to one with x.cpu() or x.cuda()")
+        found = own
     return found or namespace()
 
 

@@ -33,6 +33,13 @@ def test_nothing_goes_to_the_host_unasked():
         x[:] = np.ones(3)
 
 
+def test_operands_of_two_devices_are_refused_in_either_order(gpu):
+    x, y = paddle.ones([3]), paddle.to_tensor([1.0, 2.0, 3.0], place=paddle.CPUPlace())
+    for a, b in ((x, y), (y, x)):
+        with pytest.raises(ValueError, match="operands are on different devices; move them to one with"):
+            a + b
+
+
 def test_what_the_host_asks_for_is_counted():
     x, before = xp.arange(3.0), STATISTICS.host_reads
     assert x.sum() == 3
