@@ -291,6 +291,7 @@ def _optional_add(g: TypedOperation) -> Sequence[Type]:
     if same_kind(a, b):
         return (join(a, b),)
     dense, other = (b, a) if isinstance(a, VariantType) else (a, b)
+    g.require(not isinstance(dense, VariantType), f"{a} and {b}: a run could not tell which of two variants is unset")
     total = _joined(g, dense, _payload(g, other), "the sum")
     return (dense if isinstance(dense, TensorType) else total,)  # tensors of other extents are not added: an error
 

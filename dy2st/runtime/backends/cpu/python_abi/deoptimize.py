@@ -17,6 +17,7 @@ from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Program
 from dy2st.records import record
 from dy2st.runtime.interpreter.planned import compile_plan
+from dy2st.runtime.interpreter.reference import single
 
 
 @record(frozen=True)
@@ -61,4 +62,4 @@ class _DoneBefore:
     def compile(self, xp: Any, **attributes: Any) -> Callable[..., Any]:
         """Return a function of the operands."""
         run, left = self._op.compile(xp, **attributes), self._left  # type: ignore[attr-defined]
-        return lambda *operands: left.popleft().given() if left else run(*operands)
+        return lambda *operands: single(left.popleft().given()) if left else run(*operands)

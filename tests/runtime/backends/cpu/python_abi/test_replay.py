@@ -7,6 +7,7 @@ import dy2st as paddle
 from dy2st import dtypes
 from dy2st.ir.builder import Builder
 from dy2st.ir.opdef import lookup
+from dy2st.ir.parser import parse
 from dy2st.ir.program import Program
 from dy2st.ir.types import INT, TensorType
 from dy2st.ops.control.host_call import Host
@@ -128,3 +129,14 @@ def test_outcomes_keep_their_arrays():
 def test_outcomes_raise_their_error():
     with pytest.raises(OSError, match="closed"):
         EffectOutcome(error=OSError("closed")).given()
+
+
+def test_an_effect_with_one_result_gives_it_again():
+    program = parse(
+        'program main\nfunc main(%0: float64[3], %1: int) {\n  %2: float64[3] = all_reduce(%0) {reduction="max", '
+        'ranks=(0,), at=("", 0)}\n  %3: int = scalar_mul(%1, %1)\n  return %2, %3\n}\n'
+    )
+    for number in (3, LARGE):
+        found = NativePlan(program).run([np.arange(3.0), number])
+        np.testing.assert_array_equal(found[0], np.arange(3.0))
+        assert found[1] == number * number
