@@ -316,11 +316,9 @@ class Optimizer(Settable):
         return self.rule(m, w, g, lr if factor == 1.0 else lr * factor, state, {**options, "parameter": p})
 
     def decay_of(self, p: Tensor, group: dict[str, Any]) -> WeightDecayRegularizer | None:
-        """Return the weight decay of a parameter: its own, or that of its group."""
+        """Return the weight decay of a parameter: its own, or that of its group, which may be set between two steps."""
         own = getattr(p, "regularizer", None)
-        if own is not None or "weight_decay" not in group:
-            return own if own is not None else self.regularization
-        return regularizer_of(group["weight_decay"])  # which may have been set between two steps
+        return own if own is not None else regularizer_of(group.get("weight_decay", self.regularization))
 
     def options_of(self, group: dict[str, Any]) -> dict[str, Any]:
         """Return the options of the rule for the parameters of a group."""

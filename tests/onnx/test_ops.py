@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 
 import dy2st.ops  # noqa: F401  (fills the registry)
-from dy2st.ir.opdef import REGISTRY
+from dy2st.ir.opdef import REGISTRY, lookup
 from dy2st.ir.program import Program
 from dy2st.ir.types import ListType, TensorType
 from dy2st.onnx.exporting import NotExportable
 from dy2st.onnx.writing import rules
 from dy2st.onnx.writing.writer import REASONS
+from dy2st.ops.collective.collective_base import Collective
 from dy2st.passes.lowering import decompose
 from tests.onnx.running import NO_KERNEL
 from tests.onnx.running import run as run_in_onnxruntime
 from tests.ops.evaluate import run
 from tests.ops.test_registry import built, cases
 
-MOST_WITHOUT = 73
+MOST_WITHOUT = 62
 """Ops without a form in ONNX: this number only goes down."""
 PARTLY = {
     "adaptive_avg_pool": "its cells are of different sizes where the extent is not known",
@@ -74,4 +75,5 @@ def test_every_op_has_a_rule_or_a_reason():
 
 
 def test_fewer_and_fewer_ops_are_without_a_rule():
-    assert len(REASONS) <= MOST_WITHOUT
+    alone = [name for name in REASONS if not isinstance(lookup(name), Collective)]  # a model runs in one process
+    assert len(alone) <= MOST_WITHOUT

@@ -37,15 +37,19 @@ REDUCTIONS = ("sum", "max", "min", "prod")
 _ON_BOOLS = {"sum": "LOR", "max": "LOR", "min": "LAND", "prod": "LAND"}
 
 
-def reduced(comm: Any, x: Any, reduction: str, out: Any = None) -> Any:
-    """Return an array reduced over all processes of a communicator; those of 2 bytes are added up in float32."""
-    low = x.dtype if x.dtype.kind not in "biufc" or x.dtype == np.float16 else None
-    x = x.astype(np.float32) if low is not None else x
+def reduced(comm: Any, x: Any, reduction: str) -> Any:
+    """Return an array reduced over all processes of a communicator."""
     if x.dtype.kind == "c" and reduction in ("max", "min"):
         raise TypeError(f"all_reduce: complex numbers have no {reduction}")
-    made = np.empty_like(x)
-    comm.Allreduce(x, made, mpi_operation(x, reduction))
-    return made if low is None else made.astype(low)
+    given = added_up_as(x)
+    made = np.empty_like(given)
+    comm.Allreduce(given, made, mpi_operation(given, reduction))
+    return made.astype(x.dtype, copy=False)
+
+
+def added_up_as(x: Any) -> Any:
+    """Return an array in the dtype in which it is added up: float32 for floats of 2 bytes, which MPI does not know."""
+    return x if x.dtype.kind in "biufc" and x.dtype != np.float16 else x.astype(np.float32)
 
 
 def mpi_operation(x: Any, reduction: str) -> Any:
@@ -180,11 +184,10 @@ class ReduceScatter(Collective):
 
     def eval(self, xp: Any, x: Any, *, axis: int, ranks: tuple[int, ...], at: Place) -> Any:
         def together(comm: Any, a: Any) -> Any:
-            low = a.dtype if a.dtype.kind not in "biufc" or a.dtype == np.float16 else None
-            parts = blocks(a if low is None else a.astype(np.float32), axis, len(ranks))
+            parts = blocks(added_up_as(a), axis, len(ranks))
             made = np.empty(parts.shape[1:], parts.dtype)
             comm.Reduce_scatter_block(parts, made, mpi_operation(parts, "sum"))
-            return made if low is None else made.astype(low)
+            return made.astype(a.dtype, copy=False)
 
         return exchanged(xp, x, ranks, np.copy, lambda group, a: group.run(
             f"reduce_scatter of {typed(a)}", at, lambda comm: together(comm, a)))  # fmt: skip
