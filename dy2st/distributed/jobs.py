@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 
 from dy2st.errors import MissingExtraError
-from dy2st.ops.collective.world import notes_in
+from dy2st.ops.collective.world import LAST_WORDS, notes_in
 
 SPAWNED = "--function"
 """What a worker is told in place of a script."""
@@ -35,7 +35,10 @@ def run_job(command: Sequence[str], count: int, environment: dict[str, str]) -> 
                     sys.stdout.write(line)
                     sys.stdout.flush()
             code = job.wait()
-        if code:
+        if os.path.exists(said := os.path.join(folder, LAST_WORDS)):
+            with open(said, errors="replace") as file:
+                print(file.read(), end="", file=sys.stderr, flush=True)
+        elif code:
             _say_who_died("".join(banner), os.path.join(folder, "notes"))
         return code
     finally:

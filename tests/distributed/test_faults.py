@@ -20,6 +20,7 @@ LAST = len(LINES) - 1
 CASES = {
     "dies": rf"rank 1 \(process \d+\) died: .*Killed.*all_reduce.*faults.py:{line_of('dist.all_reduce(x)')}",
     "raises": r"ValueError: a bad sample\nrank 1 of 2 raised ValueError",
+    "raises where nobody reads": r"ValueError: a bad sample\nrank 1 of 2 raised ValueError",
     "hangs": rf"has waited 3 seconds:\n  rank 0 waits in all_reduce.*faults.py:{LAST}\n  rank 1 has done all_reduce",
     "hangs at once": rf"rank 0 waits in barrier at .*faults.py:{line_of('dist.barrier()')}\n  rank 1 has begun",
     "leaves": rf"  rank 0 waits in all_reduce.*faults.py:{LAST}\n  rank 1 has ended",
@@ -29,7 +30,7 @@ CASES = {
 }
 
 
-IN_EACH_RUN = ("dies", "raises", "hangs", "hangs at once", "shape")
+IN_EACH_RUN = ("dies", "raises where nobody reads", "hangs", "hangs at once", "shape")
 
 
 @pytest.mark.slow

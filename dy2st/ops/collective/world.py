@@ -29,6 +29,8 @@ Array = Any
 Place = tuple[str, int]
 SLOT = 256
 """The bytes in which a rank says what it does."""
+LAST_WORDS = "last-words"
+"""The file in which a rank says why it ends the job."""
 
 
 class World:
@@ -102,15 +104,20 @@ class World:
         return "\n".join(f"  rank {rank} {found[rank][1]}" for rank in self._here)
 
     def abort(self, message: str) -> None:
-        """Write a message and end all processes of the job; of several ranks that a launcher started one speaks."""
+        """Say a message and end all processes of the job; of several ranks that a launcher started one speaks.
+
+        The launcher reads it from a file: what a rank writes just before the end may not come through MPI's pipes.
+        """
         sys.stdout.flush()
-        try:
-            if folder := notes_folder():
-                os.close(os.open(os.path.join(folder, "speaks"), os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            time.sleep(5.0)  # another rank ends the job
-        sys.stderr.write(f"{message}\n")
-        sys.stderr.flush()
+        if folder := notes_folder():
+            try:
+                with open(os.path.join(folder, LAST_WORDS), "x", errors="replace") as file:
+                    file.write(f"{message}\n")
+            except FileExistsError:
+                time.sleep(5.0)  # another rank ends the job
+        else:
+            sys.stderr.write(f"{message}\n")
+            sys.stderr.flush()
         self.comm.Abort(1)
 
     # ---- groups -----------------------------------------------------------------------------------------------------
