@@ -40,7 +40,7 @@ class Process:
     """What `set_flags` remembers by name."""
     native_from: float = 1 << 15
     """The elements of an operand from which on an eager op runs native code; infinite where none does."""
-    walks_of_tape: float = 2
+    walks_of_tape: float = 8
     """How often `backward()` walks a kind of tape before that runs as one Program; infinite where none does."""
     ops: Any = None
     """What is known of the calls of eager ops by op and attributes (frequent_ops.py); None where all go NumPy's way."""
@@ -48,7 +48,7 @@ class Process:
     """Makes native code for calls of one eager op, set likewise."""
     looks_at_op: int = 128
     """Of so many calls of an eager op without code of their own one is looked at; 0: of each, and its code is made."""
-    programs_from: float = 2
+    programs_from: float = 16
     """After how many calls of one kind a library function runs as a Program in eager mode; infinite: never."""
     verified_calls: int = 0
     """How many first calls of each Program run eagerly as well, to be compared (first_calls.py)."""

@@ -1,5 +1,8 @@
 """Library functions and layers of several ops run as Programs in eager mode: nothing shows but the time."""
 
+import os
+import subprocess
+import sys
 import threading
 import types
 from unittest import mock
@@ -222,6 +225,30 @@ def test_what_is_seen_twice_is_no_program_by_default(monkeypatch, rng):
     for programs in (0, 0, 1, 1):
         F.mse_loss(x, x)
         assert len(programs_of(F.mse_loss)) == before + programs
+
+
+_FIVE_CALLS = """
+import dy2st as paddle
+from dy2st import nn
+import dy2st.nn.functional as F
+
+paddle.seed(1)
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+x = paddle.randn([1, 4])
+found = set()
+for _ in range(5):
+    logits = net(x)
+    net.clear_gradients()
+    F.cross_entropy(logits, paddle.to_tensor([1])).backward()
+    found.add((F.softmax(logits).numpy().tobytes(), *(p.grad.numpy().tobytes() for p in net.parameters())))
+assert len(found) == 1
+"""
+
+
+def test_five_calls_of_a_model_have_the_same_bits():
+    for backend in ("auto", "native"):
+        environment = {**os.environ, "DY2ST_BACKEND": backend}
+        subprocess.run([sys.executable, "-c", _FIVE_CALLS], env=environment, check=True, timeout=120)
 
 
 def test_what_is_inside_of_a_composite_does_not_count(monkeypatch, rng):
