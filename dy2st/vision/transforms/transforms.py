@@ -1,8 +1,4 @@
-"""Transforms: objects that change an image, and what stands beside it; those by chance draw by Python's `random`.
-
-A transform of several things gets a tuple, and `keys` says what each is: an "image" goes to `_apply_image`, what a
-class of the user's calls "boxes" to its `_apply_boxes`. What has no key stays as it is.
-"""
+"""Transforms: objects that change an image; those by chance draw by Python's `random`."""
 
 from __future__ import annotations
 
@@ -15,56 +11,14 @@ import numpy as np
 
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.vision.transforms import functional as F
+from dy2st.vision.transforms.base import BaseTransform
+from dy2st.vision.transforms.base import Compose as Compose
+from dy2st.vision.transforms.colour import BrightnessTransform as BrightnessTransform
+from dy2st.vision.transforms.colour import ColorJitter as ColorJitter
+from dy2st.vision.transforms.colour import ContrastTransform as ContrastTransform
+from dy2st.vision.transforms.colour import HueTransform as HueTransform
+from dy2st.vision.transforms.colour import SaturationTransform as SaturationTransform
 from dy2st.vision.transforms.functional import _get_image_size as _get_image_size
-
-
-class Compose:
-    """One transform after the other.
-
-    >>> import numpy as np
-    >>> change = Compose([CenterCrop(2), ToTensor()])
-    >>> change(np.zeros([4, 4, 3], "uint8")).shape
-    [3, 2, 2]
-    """
-
-    def __init__(self, transforms: Sequence[Callable[[Any], Any]]):
-        self.transforms = transforms
-
-    def __call__(self, data: Any) -> Any:
-        for change in self.transforms:
-            data = change(data)
-        return data
-
-    def __repr__(self) -> str:
-        inner = "".join(f"\n    {change}" for change in self.transforms)
-        return f"{type(self).__name__}({inner}\n)"
-
-
-class BaseTransform:
-    """What transforms share: `_get_params` draws once a call, `_apply_<key>` changes what has that key."""
-
-    def __init__(self, keys: Sequence[str] | None = None):
-        self.keys: Sequence[str] = ("image",) if keys is None else keys
-        for key in self.keys:
-            if self._get_apply(key) is None:
-                raise NotImplementedError(f"{type(self).__name__} has no _apply_{key} for the key {key!r}")
-        self.params: Any = None
-
-    def _get_params(self, inputs: tuple[Any, ...]) -> Any:
-        return None
-
-    def _get_apply(self, key: str) -> Callable[[Any], Any] | None:
-        return getattr(self, f"_apply_{key}", None)
-
-    def _apply_image(self, img: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not say what it does to an image")
-
-    def __call__(self, inputs: Any) -> Any:
-        given = inputs if isinstance(inputs, tuple) else (inputs,)
-        self.params = self._get_params(given)
-        changed = [self._get_apply(key)(x) for key, x in zip(self.keys, given, strict=False)]  # type: ignore[misc]
-        out = (*changed, *given[len(self.keys) :])
-        return out[0] if len(out) == 1 else out
 
 
 class _Always(BaseTransform):
@@ -227,72 +181,6 @@ class RandomResizedCrop(BaseTransform):
 
     def _apply_image(self, img: Any) -> Any:
         return F.resize(F.crop(img, *self.params), self.size, self.interpolation)
-
-
-class _Recolour(BaseTransform):
-    """A change of colour by a factor that is drawn from a range around `center`."""
-
-    change: Callable[[Any, float], Any]
-    center, most = 1.0, math.inf
-
-    def __init__(self, value: Any, keys: Sequence[str] | None = None):
-        super().__init__(keys)
-        least = 0.0 if self.center else -self.most
-        one = isinstance(value, (int, float))
-        low, high = (self.center - value, self.center + value) if one else value
-        low = max(low, least) if one else low
-        if not least <= low <= high <= self.most:
-            raise ValueError(f"{type(self).__name__}: values must be from {least} to {self.most}, not {value!r}")
-        self.value = None if low == high == self.center else (low, high)
-
-    def _get_params(self, inputs: tuple[Any, ...]) -> float | None:
-        return None if self.value is None else random.uniform(*self.value)
-
-    def _apply_image(self, img: Any) -> Any:
-        return img if self.params is None else type(self).change(img, self.params)
-
-
-class BrightnessTransform(_Recolour):
-    """Brightness times a random factor."""
-
-    change = staticmethod(F.adjust_brightness)
-
-
-class ContrastTransform(_Recolour):
-    """Contrast times a random factor."""
-
-    change = staticmethod(F.adjust_contrast)
-
-
-class SaturationTransform(_Recolour):
-    """Saturation times a random factor."""
-
-    change = staticmethod(F.adjust_saturation)
-
-
-class HueTransform(_Recolour):
-    """Colours turned round by a random share of the circle."""
-
-    change = staticmethod(F.adjust_hue)
-    center, most = 0.0, 0.5
-
-
-class ColorJitter(BaseTransform):
-    """Brightness, contrast, saturation and hue changed at random, in a random order."""
-
-    def __init__(
-        self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0,
-        keys: Sequence[str] | None = None,
-    ):  # fmt: skip
-        super().__init__(keys)
-        self.brightness, self.contrast, self.saturation, self.hue = brightness, contrast, saturation, hue
-        self._changes: list[BaseTransform] = [
-            BrightnessTransform(brightness), ContrastTransform(contrast), SaturationTransform(saturation),
-            HueTransform(hue),
-        ]  # fmt: skip
-
-    def _apply_image(self, img: Any) -> Any:
-        return Compose(random.sample(self._changes, 4))(img)
 
 
 class RandomRotation(BaseTransform):
