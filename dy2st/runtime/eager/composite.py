@@ -2,8 +2,9 @@
 
 `cross_entropy` is a dozen ops, each with its dispatch, its array and its node on the tape; as a Program it is one call
 and one node. A kind of call is which Python values the function got, and of tensors dtype, rank and whether a gradient
-flows: one Program serves all extents. Parameters are arguments, so layers of one class share it. What is seen a few times is
-never traced, and has the same bits each time. Whatever goes wrong is left to the function itself, which says what it is.
+flows: one Program serves all extents. Parameters are arguments, so layers of one class share it. What is seen a few
+times is never traced, and has the same bits each time. Whatever goes wrong is left to the function itself, which says
+what it is.
 """
 
 from __future__ import annotations
