@@ -5,7 +5,7 @@ _MISSING = {
         Tensor.coalesce Tensor.cols Tensor.crows Tensor.dense_dim Tensor.indices Tensor.is_coalesced Tensor.nnz
         Tensor.rows Tensor.sparse_dim Tensor.values
     """,
-    "tensors spread over processes: there is one process": """
+    "tensors that know how they are spread over processes: parameters in parts are those of layers": """
         Tensor.get_map_tensor Tensor.num_shard Tensor.placements Tensor.process_mesh Tensor.reconstruct_from_
     """,
     "strings: no tensor of text here": """

@@ -88,7 +88,7 @@ class GradScaler:
                     continue
                 p.grad = _divided(p.grad.detach(), self._scale)
                 finite = finite and bool(isfinite(p.grad).all())
-        self._found[id(optimizer)] = not finite
+        self._found[id(optimizer)] = not optimizer._spread.agreed(finite)
 
     def step(self, optimizer: Optimizer) -> None:
         """Unscale the gradients (if that was not done) and update the parameters, unless a gradient is not finite."""

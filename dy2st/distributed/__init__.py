@@ -1,6 +1,7 @@
 """`paddle.distributed`: several processes by MPI, or one: ranks, collectives, data parallel layers, how to begin."""
 
-from dy2st.distributed import fleet
+from dy2st.distributed import fleet, sharding
+from dy2st.distributed.checkpoint import load_state_dict, save_state_dict
 from dy2st.distributed.collective import (
     ReduceOp,
     all_gather,
@@ -41,6 +42,6 @@ __all__ = [
     "DataParallel", "Group", "ParallelEnv", "ReduceOp", "all_gather", "all_gather_object", "all_reduce", "all_to_all",
     "alltoall", "alltoall_single", "barrier", "broadcast", "broadcast_object_list", "destroy_process_group", "fleet",
     "gather", "get_backend", "get_group", "get_rank", "get_world_size", "init_parallel_env", "irecv", "is_available",
-    "is_initialized", "isend", "new_group", "recv", "reduce", "reduce_scatter", "scatter", "scatter_object_list",
-    "send", "spawn", "wait",
+    "is_initialized", "isend", "load_state_dict", "new_group", "recv", "reduce", "reduce_scatter", "save_state_dict",
+    "scatter", "scatter_object_list", "send", "sharding", "spawn", "wait",
 ]  # fmt: skip

@@ -1,7 +1,8 @@
 """`DataParallel`: a layer whose gradients are averaged over all processes.
 
 When a backward has added to the gradients of its parameters, these are averaged, many in one message: in eager mode and
-as steps of a Program alike. That is right for what was summed up under `no_sync` before, too.
+as steps of a Program alike. That is right for what was summed up under `no_sync` before, too. Where a process keeps a
+parameter for the others (spread_steps.py, stage 2), it gets the sum of their gradients, and they keep none.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dy2st.distributed.collective import ReduceOp, broadcast, reduced
+from dy2st.distributed.collective import ReduceOp, broadcast, collective, reduced
 from dy2st.distributed.groups import ranks_of
 from dy2st.functions.shape.concat_split import concat, split
 from dy2st.functions.shape.creation import zeros_like
 from dy2st.ir.context import current, replaced
 from dy2st.nn.layer import Layer
+from dy2st.ops.collective.world import world
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.recording.leaf_gradients import gradient_parts
 
@@ -64,11 +66,15 @@ class DataParallel(Layer):
             return
         with replaced(grad=False):
             found = [(p, g) for p in self._layers.parameters() if (g := self._gradient(p)) is not None]
-            for bucket in _buckets(found, self._elements):
-                made = reduced(concat([g.flatten() for _, g in bucket]), ReduceOp.AVG, self._group)
+            for bucket in buckets(found, self._elements):
+                flat, owner = concat([g.flatten() for _, g in bucket]), bucket[0][0].gradient_owner
+                if owner is None:
+                    made = reduced(flat, ReduceOp.AVG, self._group)
+                else:
+                    made = collective("reduce_to", flat, group=self._group, root=owner)
                 parts = split(made, [g.size for _, g in bucket]) if len(bucket) > 1 else [made]
                 for (p, g), part in zip(bucket, parts, strict=True):
-                    p.grad = part.reshape(g.shape)
+                    p.grad = _no_view(part.reshape(g.shape)) if owner in (None, world().rank) else None
 
     def _gradient(self, p: Tensor) -> Tensor | None:
         if p.stop_gradient:
@@ -109,15 +115,24 @@ class DataParallel(Layer):
     set_dict = load_dict = set_state_dict
 
 
-def _buckets(found: Sequence[tuple[Tensor, Tensor]], most: int) -> list[list[tuple[Tensor, Tensor]]]:
-    """Return parameters with their gradients in lists of one dtype and of so many elements, or of one parameter."""
+def _no_view(t: Tensor) -> Tensor:
+    """Return a gradient as a tensor of its own, which is recorded by itself where gradients are scaled natively."""
+    return t if current().trace is not None else Tensor(t.payload)
+
+
+def buckets(found: Sequence[tuple[Tensor, Tensor]], most: int) -> list[list[tuple[Tensor, Tensor]]]:
+    """Return parameters with their gradients in lists of one dtype and of so many elements, or of one parameter.
+
+    Those of a list are of one owner, too.
+    """
     made: list[list[tuple[Tensor, Tensor]]] = []
     room: dict[Any, int] = {}
     last: dict[Any, list[tuple[Tensor, Tensor]]] = {}
     for p, g in found:
-        if room.get(g.dtype, 0) < p.size:
-            last[g.dtype], room[g.dtype] = [], most
-            made.append(last[g.dtype])
-        last[g.dtype].append((p, g))
-        room[g.dtype] -= p.size
+        kind = g.dtype, p.gradient_owner
+        if room.get(kind, 0) < p.size:
+            last[kind], room[kind] = [], most
+            made.append(last[kind])
+        last[kind].append((p, g))
+        room[kind] -= p.size
     return made

@@ -2,6 +2,7 @@
 
 from dy2st.ops.collective import (
     messages,
+    model_parts,
     reductions,
 )
 from dy2st.ops.control import (

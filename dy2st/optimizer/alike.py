@@ -7,11 +7,15 @@ of the first one are appended again for the others: the Program is the same to t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from dy2st.ir.builder import Builder
+from dy2st.ir.location import user_location
 from dy2st.ir.program import Value, tensor_type
 from dy2st.ir.reapply import Segment, again, repeatable
+from dy2st.naming import is_plain_module
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.trace import Recording
@@ -80,6 +84,18 @@ class Alike:
             return None
         inputs = [names[v] for v in segment.inputs]
         return _Recorded(segment, inputs, [seen[name] in trace.needs for name in inputs], results)
+
+
+@contextmanager
+def at_one_line(b: Builder, optimizer: type) -> Iterator[None]:
+    """Look for the user's line once where that is the line of `step()`: where the rule is not the user's."""
+    before = b.location
+    if before is None and is_plain_module(optimizer.__module__):
+        b.location = user_location()
+    try:
+        yield
+    finally:
+        b.location = before
 
 
 def _shape(t: Tensor) -> Shape:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dy2st.ir.context import current
@@ -64,3 +64,30 @@ def _checked(parameters: list[Any]) -> list[Tensor]:
         if not isinstance(p, Tensor):
             raise TypeError(f"an optimizer trains Tensors, not {type(p).__name__}")
     return list({id(p): p for p in parameters}.values())
+
+
+class Alone:
+    """How steps are spread over processes where they are not: this one updates all (distributed/spread_steps.py)."""
+
+    def own(self, optimizer: Any, pairs: Any, clip: Any) -> tuple[Any, Any]:
+        """Return the pairs (parameter, gradient) that this process updates, and what clips them yet."""
+        return pairs, clip
+
+    def own_parameters(self, optimizer: Any, parameters: list[Tensor]) -> list[Tensor]:
+        """Return the parameters whose state this process keeps."""
+        return parameters
+
+    def agreed(self, finite: Any) -> Any:
+        """Return whether the gradients of all processes are finite."""
+        return finite
+
+    def give_out(self, optimizer: Any) -> None:
+        """Give all processes the parameters that one has updated."""
+
+    def whole(self, optimizer: Any, state_dict: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Return the state that this process keeps, by name."""
+        return state_dict(optimizer)
+
+    def own_state(self, optimizer: Any, state: dict[str, Any]) -> dict[str, Any]:
+        """Return what this process keeps of a state."""
+        return state

@@ -124,7 +124,7 @@ class NativeSteps:
         if kept is None or kept.changes != changes.count or not self._says_the_same(kept, pairs):
             if not all(is_plain(g.payload) for _, g in pairs):
                 return pairs, clip
-            kept = self._kept[key] = self._renewed(kept, pairs, group)
+            kept = self._kept[key] = self._renewed(kept, pairs, group, clip)
         if not kept.parts or any(not vars(p).keys().isdisjoint(_SETTINGS) for p in kept.unlike):
             return pairs, clip
         left, clip = self._run(kept.parts, pairs, clip)
@@ -170,14 +170,14 @@ class NativeSteps:
                 (total,) = made
         return total
 
-    def _renewed(self, kept: _Kept | None, pairs: Pairs, group: dict[str, Any]) -> _Kept:
+    def _renewed(self, kept: _Kept | None, pairs: Pairs, group: dict[str, Any], clip: ClipGradBase | None) -> _Kept:
         """Return what updates parameters as things are now."""
-        decided = self._decisions(pairs, group)
+        decided = self._decisions(pairs, group, clip)
         if kept is not None and kept.decided == decided:
             kept.changes = changes.count
             return kept
         self._made += 1
-        parts = [] if decided is None or self._made > _MOST_MADE else self._parts(decided, pairs, group)
+        parts = [] if decided is None or self._made > _MOST_MADE else self._parts(decided, pairs, group, clip)
         parameters = [p for p, _ in pairs]
         unlike = [p for p in parameters if not isinstance(p, Parameter)]
         asked = [] if decided is None else [one.decides[-1] for one in decided[1]]
@@ -185,10 +185,11 @@ class NativeSteps:
             parts, decided, parameters, unlike, asked if any(one != () for one in asked) else None, changes.count
         )
 
-    def _decisions(self, pairs: Pairs, group: dict[str, Any]) -> tuple[Any, list[_Decided]] | None:
+    def _decisions(
+        self, pairs: Pairs, group: dict[str, Any], clip: ClipGradBase | None
+    ) -> tuple[Any, list[_Decided]] | None:
         """Return what decides of the updates: of all together, and of each; None where the user's code does."""
         optimizer = self._optimizer
-        clip = group.get("grad_clip", optimizer._grad_clip)
         if not (clip is None or is_plain_module(type(clip).__module__)) or _share_memory(pairs):
             return None
         options = optimizer.options_of(group)
@@ -219,7 +220,9 @@ class NativeSteps:
                 return False
         return True
 
-    def _parts(self, decided: tuple[Any, list[_Decided]], pairs: Pairs, group: dict[str, Any]) -> list[_Part]:
+    def _parts(
+        self, decided: tuple[Any, list[_Decided]], pairs: Pairs, group: dict[str, Any], clip: ClipGradBase | None
+    ) -> list[_Part]:
         """Return the Programs of the updates; none where NumPy is to make them."""
         of_all, each = decided
         order = list(range(len(pairs)))
@@ -228,14 +231,16 @@ class NativeSteps:
             order.sort(key=lambda i: (each[i].kinds[0][1], each[i].kinds[0][0].name))
             size //= 2
         chunks = [order[at : at + size] for at in range(0, len(order), size)]
-        parts = [self._part(of_all, [(i, each[i]) for i in chunk], pairs, group, len(chunks) > 1) for chunk in chunks]
+        parts = [
+            self._part(of_all, [(i, each[i]) for i in chunk], pairs, group, clip, len(chunks) > 1) for chunk in chunks
+        ]
         return [part for part in parts if part is not None] if None not in parts else []
 
     def _part(
-        self, of_all: Any, each: list[tuple[int, _Decided]], pairs: Pairs, group: dict[str, Any], several: bool
-    ) -> _Part | None:
+        self, of_all: Any, each: list[tuple[int, _Decided]], pairs: Pairs, group: dict[str, Any],
+        clip: ClipGradBase | None, several: bool,
+    ) -> _Part | None:  # fmt: skip
         optimizer, numbers = self._optimizer, tuple(i for i, _ in each)
-        clip = group.get("grad_clip", optimizer._grad_clip)
         apart = several and isinstance(clip, ClipGradByGlobalNorm)
         factors = tuple(dict.fromkeys(one.factor for _, one in each))
         rates = tuple(factors.index(one.factor) for _, one in each)
@@ -254,7 +259,10 @@ class NativeSteps:
                 trace.take_as(t)
             if taken and clip is not None:
                 some = [grads[at] for at in taken]
-                clipped = clip.scaled(some, trace.take(float64), TENSORS) if apart else clip.clipped(some, TENSORS)
+                if apart and isinstance(clip, ClipGradByGlobalNorm):
+                    clipped = clip.scaled(some, trace.take(float64), TENSORS)
+                else:
+                    clipped = clip.clipped(some, TENSORS)
                 for at, g in zip(taken, clipped, strict=True):
                     grads[at] = g
             alike = Alike(trace)

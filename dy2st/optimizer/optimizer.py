@@ -8,23 +8,20 @@ the results are written by `runtime.inplace.write`, which makes them state of th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dy2st.functions.gradients import zero_gradients
 from dy2st.functions.shape.creation import full
-from dy2st.ir.builder import Builder
 from dy2st.ir.context import current, replaced
-from dy2st.ir.location import user_location
 from dy2st.naming import is_plain_module
 from dy2st.nn.clip import ClipGradBase
 from dy2st.nn.maths import TENSORS, ArrayMaths
 from dy2st.optimizer import state as saving
-from dy2st.optimizer.alike import Alike
-from dy2st.optimizer.groups import factor_of, group_of, groups_of, regularizer_of
+from dy2st.optimizer.alike import Alike, at_one_line
+from dy2st.optimizer.groups import Alone, factor_of, group_of, groups_of, regularizer_of
 from dy2st.optimizer.lr import LRScheduler
 from dy2st.optimizer.native_step import NativeSteps, Pairs
 from dy2st.records import record
@@ -70,6 +67,9 @@ class Optimizer(Settable):
     _not_settings: ClassVar[frozenset[str]] = frozenset(
         ("_learning_rate", "_own_lr_tensor", "_accumulators", "_loaded", "_name", "_native")
     )
+
+    _spread: Any = Alone()
+    """How steps and state are spread over processes."""
 
     def __init__(
         self,
@@ -192,6 +192,7 @@ class Optimizer(Settable):
             self._update_all(
                 [(p, g) for p in group["params"] if not p.stop_gradient and (g := p.grad) is not None], group
             )
+        self._spread.give_out(self)
 
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Any]]) -> list[Any]:
         """Update parameters by gradients that the caller gives; pairs whose gradient is None are left alone."""
@@ -199,10 +200,12 @@ class Optimizer(Settable):
         rest: dict[str, Any] = {"params": []}
         for group in (*self._groups, rest):
             self._update_all([(p, g) for p, g in params_grads if g is not None and of.get(id(p), rest) is group], group)
+        self._spread.give_out(self)
         return []
 
     def _update_all(self, pairs: Pairs, group: dict[str, Any]) -> None:
         clip = group.get("grad_clip", self._grad_clip)
+        pairs, clip = self._spread.own(self, pairs, clip)
         if current().trace is not None:
             with replaced(grad=False):
                 self._record_all(pairs, group, clip)
@@ -246,7 +249,8 @@ class Optimizer(Settable):
     def make_state(self) -> None:
         """Make the state of every parameter that is trained, which the first step would do."""
         for group in self._groups:
-            self._make_states([p for p in group["params"] if not p.stop_gradient], group)
+            own = self._spread.own_parameters(self, group["params"])
+            self._make_states([p for p in own if not p.stop_gradient], group)
 
     def update(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         """Update one parameter eagerly by a gradient that is an array."""
@@ -276,7 +280,7 @@ class Optimizer(Settable):
         state = dict(self.state_of(p, options))
         master = state.pop("fp32_master", None)
         w = p if master is None else master
-        with self._at_one_line(current().trace.builder):
+        with at_one_line(current().trace.builder, type(self)):
             g = TENSORS.like(g, w)
             lr, factor = (self._lr_tensor, factor_of(p, group)) if rate is None else (rate, 1.0)
 
@@ -293,17 +297,6 @@ class Optimizer(Settable):
             if master is not None:
                 inplace.write(master, new)
             inplace.write(p, TENSORS.like(new, p))
-
-    @contextmanager
-    def _at_one_line(self, b: Builder) -> Iterator[None]:
-        """Look for the user's line once where that is the line of `step()`: where the rule is not the user's."""
-        before = b.location
-        if before is None and is_plain_module(type(self).__module__):
-            b.location = user_location()
-        try:
-            yield
-        finally:
-            b.location = before
 
     def _ruled(
         self, m: Any, p: Tensor, w: Any, g: Any, lr: Any, factor: float, state: dict[str, Any],
@@ -349,12 +342,15 @@ class Optimizer(Settable):
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of all parameters by name, and the scheduler's under "LR_Scheduler"."""
-        return saving.state_dict(self)
+        """Return the state of all parameters by name, and the scheduler's under "LR_Scheduler".
+
+        Where it is spread over processes, what this one keeps: `paddle.distributed.save_state_dict` saves all of it.
+        """
+        return self._spread.whole(self, saving.state_dict)
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what `state_dict` gave, for parameters of the same names."""
-        saving.set_state_dict(self, state_dict)
+        saving.set_state_dict(self, self._spread.own_state(self, state_dict))
 
     # ---- the rest of the face --------------------------------------------------------------------------------------
     def clear_grad(self, set_to_zero: bool = True) -> None:

@@ -39,6 +39,8 @@ def create(optimizer: Optimizer, p: Tensor, slots: dict[str, Slot]) -> dict[str,
             made["fp32_master"].name = p.name + _MASTER
     for t in made.values():
         t.persistable = t.fixed_shape = True
+        if p.part is not None and t.ndim >= p.ndim:
+            t.part = (p.part[0] + t.ndim - p.ndim, *p.part[1:])
         if t.name in optimizer._loaded:
             _fill(t, optimizer._loaded.pop(t.name))
     return made

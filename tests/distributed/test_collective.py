@@ -85,9 +85,16 @@ def test_fleet_is_one_worker():
     assert group.get_data_parallel_group() is dist.get_group()
     with pytest.raises(AttributeError, match="has no 'get_nothing'"):
         group.get_nothing()
-    with pytest.raises(NotImplementedError, match="spreads a model, which fleet does not"):
+    assert group.get_check_parallel_group() is group.get_pipe_parallel_group() is dist.get_group()
+    assert (group.is_first_stage, group.is_last_stage, group.get_rank_from_stage(0)) == (True, True, 0)
+    assert (group.get_sharding_parallel_group_src_rank(), group.get_global_rank()) == (0, 0)
+    with pytest.raises(NotImplementedError, match="sequences are not spread over processes"):
+        strategy.hybrid_configs = {"sep_degree": 2}
+    with pytest.raises(ValueError, match=r"mp_degree 2 needs 2 processes, and the job has 1 process"):
         strategy.hybrid_configs = {"mp_degree": 2}
-    with pytest.raises(ValueError, match="needs 2 processes, not 1"):
+    with pytest.raises(ValueError, match="one of them may be -1"):
+        strategy.hybrid_configs = {"mp_degree": -1, "dp_degree": -1}
+    with pytest.raises(ValueError, match="dp_degree 2 needs 2 processes"):
         strategy.hybrid_configs = {"mp_degree": 1, "dp_degree": 2}
     with pytest.raises(ValueError, match="worker 1 of 2: this is 0 of 1"):
         fleet.UserDefinedRoleMaker(current_id=1, worker_num=2)

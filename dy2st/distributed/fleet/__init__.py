@@ -1,6 +1,6 @@
 """`paddle.distributed.fleet`: workers that have the same model and each its data."""
 
-from dy2st.distributed.fleet import meta_parallel, utils
+from dy2st.distributed.fleet import meta_parallel, metrics, utils
 from dy2st.distributed.fleet.data_generator import (
     DataGenerator,
     MultiSlotDataGenerator,
@@ -9,12 +9,12 @@ from dy2st.distributed.fleet.data_generator import (
 from dy2st.distributed.fleet.setting_up import (
     DistributedStrategy,
     Fleet,
-    HybridCommunicateGroup,
     PaddleCloudRoleMaker,
     Role,
     UserDefinedRoleMaker,
     UtilBase,
 )
+from dy2st.distributed.fleet.topology import HybridCommunicateGroup
 from dy2st.distributed.fleet.utils import recompute
 from dy2st.missing import missing_in
 
@@ -69,6 +69,7 @@ __all__ = [
     "load_model",
     "local_rank",
     "meta_parallel",
+    "metrics",
     "node_num",
     "nranks",
     "rank",

@@ -1,4 +1,4 @@
-"""Layers whose parameters may be spread over processes: of one process, the plain layers.
+"""`fleet.meta_parallel`: layers whose parameters are spread over processes, pipelines, and their random numbers.
 
 Random numbers of `get_rng_state_tracker` are those of a generator by name, which begins at its seed.
 """
@@ -7,65 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from dy2st.functions.core.operands import tensor
+from dy2st.distributed.fleet.parallel_layers import (
+    ColumnParallelLinear,
+    ParallelCrossEntropy,
+    RowParallelLinear,
+    VocabParallelEmbedding,
+)
+from dy2st.distributed.fleet.pipeline_layer import LayerDesc, PipelineLayer, SharedLayerDesc
+from dy2st.distributed.fleet.pipeline_parallel import PipelineParallel
+from dy2st.distributed.fleet.topology import ways
 from dy2st.missing import missing_in
-from dy2st.nn.functional import cross_entropy
-from dy2st.nn.layer import Layer
-from dy2st.nn.layers.linear import Embedding, Linear
 from dy2st.runtime.eager.rng import Generator, default_generator
-from dy2st.runtime.eager.tensor import Tensor
 
 __path__: list[str] = []  # modules of paths.py are below
 __getattr__ = missing_in(__name__)
 
-
-class ColumnParallelLinear(Linear):
-    """A linear layer whose columns are spread: all are here, so gathering them changes nothing."""
-
-    is_mp = False
-
-    def __init__(
-        self, in_features: int, out_features: int, weight_attr: Any = None, has_bias: bool | None = None,
-        gather_output: bool = True, fuse_matmul_bias: bool = False, mp_group: Any = None, name: str | None = None,
-    ):  # fmt: skip
-        super().__init__(in_features, out_features, weight_attr, None if has_bias else False, name)
-
-
-class RowParallelLinear(Linear):
-    """A linear layer whose rows are spread: all are here, and so is the whole input."""
-
-    is_mp = False
-
-    def __init__(
-        self, in_features: int, out_features: int, weight_attr: Any = None, has_bias: bool = True,
-        input_is_parallel: bool = False, fuse_matmul_bias: bool = False, mp_group: Any = None, name: str | None = None,
-    ):  # fmt: skip
-        super().__init__(in_features, out_features, weight_attr, None if has_bias else False, name)
-
-
-class VocabParallelEmbedding(Embedding):
-    """An embedding whose rows are spread: all are here."""
-
-    def __init__(
-        self, num_embeddings: int, embedding_dim: int, weight_attr: Any = None, mp_group: Any = None,
-        name: str | None = None,
-    ):  # fmt: skip
-        super().__init__(num_embeddings, embedding_dim, weight_attr=weight_attr, name=name)
-
-
-class ParallelCrossEntropy(Layer):
-    """The loss of each row of scores, whose classes may be spread: [..., 1]."""
-
-    def __init__(self, mp_group: Any = None, name: str | None = None, ignore_index: int = -100):
-        super().__init__()
-        self._ignore_index = ignore_index
-
-    def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        label = tensor(label, "ParallelCrossEntropy")
-        label = label if label.ndim == input.ndim else label.unsqueeze(-1)
-        return cross_entropy(input, label, reduction="none", ignore_index=self._ignore_index)
+__all__ = [
+    "ColumnParallelLinear", "LayerDesc", "ParallelCrossEntropy", "PipelineLayer", "PipelineParallel",
+    "RNGStatesTracker", "RowParallelLinear", "SharedLayerDesc", "VocabParallelEmbedding", "get_rng_state_tracker",
+    "model_parallel_random_seed",
+]  # fmt: skip
 
 
 class RNGStatesTracker:
@@ -108,7 +70,10 @@ def get_rng_state_tracker() -> RNGStatesTracker:
 
 
 def model_parallel_random_seed(seed: int) -> None:
-    """Begin the default generator, and that of spread layers, at seeds that follow from `seed`."""
+    """Begin the default generator, and that of spread layers, at seeds that follow from `seed`.
+
+    The generator "model_parallel_rng" draws other numbers in each process that has a part of the model.
+    """
     _TRACKER.reset()
     default_generator().manual_seed(seed)
-    _TRACKER.add("model_parallel_rng", seed + 1)
+    _TRACKER.add("model_parallel_rng", seed + 1 + ways().place("mp"))

@@ -1,18 +1,22 @@
-"""What a script says of its processes, and what it is told: they have the same model and each its data.
+"""What a script says of its processes, and what it is told: they have a model, or parts of it, and each its data.
 
-A strategy that spreads a model over several processes is refused; what only says how processes talk changes nothing.
+A strategy says how a model is spread (`hybrid_configs`, `sharding`); what only says how processes talk changes nothing.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dy2st.distributed.collective import barrier
 from dy2st.distributed.data_parallel import DataParallel
-from dy2st.distributed.groups import get_group, new_group
+from dy2st.distributed.fleet.pipeline_layer import PipelineLayer
+from dy2st.distributed.fleet.pipeline_parallel import PipelineParallel
+from dy2st.distributed.fleet.topology import HybridCommunicateGroup, degrees_of, ways
+from dy2st.distributed.model_parts import share_whole_parameters
 from dy2st.distributed.objects import all_gather_object
 from dy2st.distributed.parallel import get_rank, get_world_size, init_parallel_env
+from dy2st.distributed.spread_steps import spread
+from dy2st.ops.collective.world import world
 from dy2st.static.model_files import load, save, save_inference_model
 from dy2st.static.program import default_main_program
 
@@ -26,14 +30,7 @@ class DistributedStrategy:
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "hybrid_configs":
             value = {**self.__dict__.get(name, {}), **value}
-            degrees = [d for key, d in value.items() if key.endswith("_degree") and d != -1]
-            alone = math.prod(
-                d for key, d in value.items() if key != "dp_degree" and key.endswith("_degree") and d != -1
-            )
-            if alone != 1:
-                raise NotImplementedError(f"hybrid_configs {value} spreads a model, which fleet does not")
-            if math.prod(degrees) not in (1, get_world_size()):
-                raise ValueError(f"hybrid_configs {value} needs {math.prod(degrees)} processes, not {get_world_size()}")
+            degrees_of(value, get_world_size())
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -70,31 +67,6 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
             raise ValueError(f"worker {current_id} of {worker_num}: this is {get_rank()} of {get_world_size()}")
 
 
-class HybridCommunicateGroup:
-    """Ranks and sizes along each way to spread a model: those of all processes for data, 0 of 1 along others.
-
-    >>> group = HybridCommunicateGroup()
-    >>> group.get_model_parallel_rank(), group.get_data_parallel_world_size(), group.get_stage_id()
-    (0, 1, 0)
-    """
-
-    def __init__(self) -> None:
-        self.nranks, self.global_rank = get_world_size(), get_rank()
-
-    def __getattr__(self, name: str) -> Any:
-        kind = name.removeprefix("get_")
-        if kind in ("data_parallel_rank", "global_rank", "data_parallel_world_size"):
-            return get_rank if kind.endswith("rank") else get_world_size
-        if kind != name and not kind.startswith("_"):
-            if kind.endswith(("_rank", "_id")):
-                return lambda: 0
-            if kind.endswith("_world_size"):
-                return lambda: 1
-            if kind.endswith("_parallel_group"):
-                return get_group if kind.startswith("data") else lambda: new_group([get_rank()])
-        raise AttributeError(f"a HybridCommunicateGroup has no {name!r}", name=name)
-
-
 class UtilBase:
     """What processes of a job do together, with numbers and arrays."""
 
@@ -127,12 +99,22 @@ class UtilBase:
 class Fleet:
     """The processes of a job, seen from this one."""
 
+    def __init__(self) -> None:
+        self._strategy: Any = None
+
     def init(
         self, role_maker: Any = None, is_collective: bool = False, strategy: Any = None, log_level: Any = "INFO"
     ) -> Fleet:
-        """Begin to work as one of the processes that a launcher of MPI started."""
-        self._strategy = strategy or DistributedStrategy()
+        """Begin to work as one of the processes that a launcher of MPI started, laid out as the strategy says."""
         init_parallel_env()
+        self._strategy = strategy or DistributedStrategy()
+        configs = dict(self._strategy.hybrid_configs)
+        if self._strategy.sharding and configs.get("sharding_degree", 1) == 1:
+            others = [d for axis, d in degrees_of(configs, get_world_size()).items() if axis != "dp"]
+            if max(others) > 1:
+                raise ValueError("strategy.sharding beside other ways needs its sharding_degree in hybrid_configs")
+            configs |= {"dp_degree": 1, "sharding_degree": get_world_size()}
+        world().ways = HybridCommunicateGroup(configs)
         return self
 
     def is_first_worker(self) -> bool:
@@ -197,12 +179,29 @@ class Fleet:
         """Leave the servers: there are none."""
 
     def distributed_model(self, model: Any) -> Any:
-        """Return the model, with several processes as a DataParallel."""
-        return DataParallel(model) if get_world_size() > 1 else model
+        """Return the model as the processes train it: gradients are averages over those that have the same part of it.
+
+        A PipelineLayer becomes a PipelineParallel; with one process, the model is as it was.
+        """
+        if isinstance(model, PipelineLayer):
+            return PipelineParallel(model, ways(), self._settings())
+        if ways().degrees["pp"] > 1:
+            raise TypeError("fleet.distributed_model: with pp_degree above 1 the model is a PipelineLayer")
+        if get_world_size() == 1:
+            return model
+        share_whole_parameters(model, ways())
+        return DataParallel(model, group=ways().group("dp", "sharding"))
 
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
-        """Return the optimizer: gradients are averages when it steps."""
-        return optimizer
+        """Return the optimizer; with a sharding_degree, each process keeps the state of some parameters.
+
+        `strategy.sharding_configs["stage"]` is 1 (state) or 2 (gradients too).
+        """
+        stage = (strategy or self._settings()).sharding_configs.get("stage", 1)
+        if stage not in (1, 2):
+            raise NotImplementedError(f"sharding_configs: the stage is 1 or 2, not {stage!r}")
+        keepers = ways().group("sharding")
+        return spread(optimizer, keepers, ways().get_check_parallel_group(), stage == 2 and keepers.nranks > 1)
 
     def distributed_scaler(self, scaler: Any) -> Any:
         """Return the scaler: with one process it sees all gradients."""
@@ -210,4 +209,9 @@ class Fleet:
 
     def get_hybrid_communicate_group(self) -> HybridCommunicateGroup:
         """Return the ranks of this process along each way to spread a model."""
-        return HybridCommunicateGroup()
+        return ways()
+
+    def _settings(self) -> DistributedStrategy:
+        if self._strategy is None:
+            self._strategy = DistributedStrategy()
+        return self._strategy

@@ -37,13 +37,19 @@ def _rooted(g: TypedOperation) -> Sequence[Type]:
     return (g.tensor(0),)
 
 
-@rule("all_gather", 1)
+@rule("copy_to_parts sum_of_parts", 1)
+def _same(g: TypedOperation) -> Sequence[Type]:
+    _ranks(g)
+    return (g.tensor(0),)
+
+
+@rule("all_gather joined_blocks", 1)
 def _all_gather(g: TypedOperation) -> Sequence[Type]:
     x, axis = _along_axis(g)
     return (TensorType(x.dtype, (*x.shape[:axis], x.shape[axis] * len(_ranks(g)), *x.shape[axis + 1 :])),)
 
 
-@rule("reduce_scatter", 1)
+@rule("reduce_scatter own_block", 1)
 def _reduce_scatter(g: TypedOperation) -> Sequence[Type]:
     x, axis = _along_axis(g)
     extent, count = x.shape[axis], len(_ranks(g))

@@ -178,7 +178,7 @@ class ReduceScatter(Collective):
     def infer(self, x: TensorType, *, axis: int, ranks: tuple[int, ...], at: Place) -> TensorType:
         part = divide(x.shape[axis], len(ranks))
         if part is None and isinstance(x.shape[axis], int):
-            raise ValueError(f"reduce_scatter: {len(ranks)} processes do not share {x.shape[axis]} elements evenly")
+            raise ValueError(f"{self.name}: {len(ranks)} processes do not share {x.shape[axis]} elements evenly")
         shape: Any = (*x.shape[:axis], part, *x.shape[axis + 1 :])
         return TensorType(x.dtype, shape)
 

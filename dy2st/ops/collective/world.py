@@ -44,6 +44,10 @@ class World:
         """What was begun and not waited for, by number."""
         self.listed: dict[int, Any] = {}
         """What users call groups, by number (distributed/groups.py)."""
+        self.ways: Any = None
+        """How they are laid out to spread a model (distributed/fleet/topology.py), once that is asked for."""
+        self.saving: Any = None
+        """What writes a checkpoint beside training (distributed/checkpoint.py)."""
         self.started = 0
         self.since: float | None = None
         """When this rank began to wait for others."""

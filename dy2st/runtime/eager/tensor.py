@@ -53,6 +53,12 @@ class Tensor(TensorMethods):
     persistable: bool = False
     averaged_by: Any = None
     """What averages its gradient over processes when a backward has added to it (distributed/data_parallel.py)."""
+    gradient_owner: int | None = None
+    """The process that alone gets its gradient, as a sum (distributed/spread_steps.py)."""
+    part: tuple[int, int, int] | None = None
+    """Which block it is of a tensor of several processes: along which axis, its number, of how many."""
+    counted_by: int | None = None
+    """The process that counts it, where several have it whole beside parts of their own."""
     fixed_shape: bool = False
     """Whether Programs take its extents as they are (parameters, statistics, optimizer state) and not as symbols."""
 
