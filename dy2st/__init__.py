@@ -141,6 +141,7 @@ _SUBPACKAGES = [
     "hapi",
     "incubate",
     "inference",
+    "interop",
     "io",
     "jit",
     "linalg",

@@ -88,8 +88,11 @@ class Machine:
         self.marks: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
 
-    def run(self, file: BinaryIO, size: int) -> Any:
-        """Return what a pickle of `size` bytes makes; FileFormatError when it is damaged, or more than data."""
+    def run(self, file: BinaryIO, size: int, goes_on: bool = False) -> Any:
+        """Return what a pickle of `size` bytes makes; FileFormatError when it is damaged, or more than data.
+
+        Where the file `goes_on`, the pickle may be shorter, and the file is left where it ends.
+        """
         bounded, count = _Bounded(file, size), 0
         try:
             for opcode, argument, _ in pickletools.genops(bounded):  # type: ignore[arg-type]
@@ -101,8 +104,8 @@ class Machine:
             raise
         except (ValueError, OverflowError) as error:
             raise FileFormatError(f"the pickle is damaged or cut short: {error!s:.200}") from error
-        if bounded.left:
-            raise FileFormatError("there are bytes behind the end of the pickle (a PyTorch file?)")
+        if bounded.left and not goes_on:
+            raise FileFormatError("there are bytes behind the end of the pickle")
         if self.marks or len(self.stack) != 1:
             raise FileFormatError("the pickle is damaged: it ends with something left over")
         return self.stack[0]

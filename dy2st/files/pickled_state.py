@@ -58,11 +58,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     with regular.errors_of(path), regular.opened(path) as (file, size):
         if not size:
             raise FileFormatError("the file is empty or cut short")
-        found = _Reader(size).read(file)
+        found = Reader(size).read(file)
         return _rejoined(found) if type(found) is dict else found
 
 
-class _Reader:
+class Reader:
     """Makes what a pickle of `size` bytes holds; a file that says the same bytes over and over is refused."""
 
     def __init__(self, size: int):
@@ -71,7 +71,7 @@ class _Reader:
         self.calls = {**_CALLS, Global("_codecs", "encode"): self.encoded}
 
     def read(self, file: BinaryIO) -> Any:
-        return _finished(Machine(self.calls, (_NDARRAY,), self.build).run(file, self.size), 0, {})
+        return self.finished(Machine(self.calls, (NDARRAY,), self.build).run(file, self.size), 0, {})
 
     def encoded(self, text: Any, encoding: Any) -> bytes:
         _require(type(text) is str and encoding == "latin1")
@@ -93,10 +93,40 @@ class _Reader:
         if self.left < 0:
             raise FileFormatError("the arrays would be larger than the file")
 
+    def finished(self, value: Any, depth: int, done: dict[int, Any]) -> Any:
+        """Return a value with its arrays in place; what stands in several places is one object."""
+        if depth > MAX_DEPTH:
+            raise FileFormatError(f"the data are nested more than {MAX_DEPTH} deep")
+        if id(value) in done:
+            return done[id(value)]
+        if type(value) is dict:
+            made: Any = {key: self.finished(item, depth + 1, done) for key, item in value.items()}
+        elif type(value) in (list, tuple):
+            made = type(value)(self.finished(item, depth + 1, done) for item in value)
+        else:
+            return self.leaf(value)
+        done[id(value)] = made = self.pair(made) if type(made) is tuple and len(made) == 2 else made
+        return made
+
+    def leaf(self, value: Any) -> Any:
+        """Return what a value is that holds no others."""
+        if isinstance(value, _Array):
+            _require(value.value is not None)
+            return value.value
+        if isinstance(value, (_DType, Global, bytes)):
+            raise FileFormatError(
+                "the pickle holds more than data: a dtype, a function or raw bytes stand among its values"
+            )
+        return value
+
+    def pair(self, made: tuple[Any, Any]) -> Any:
+        """Return what a tuple of two stands for: Paddle pickles a tensor as its name and its array."""
+        return Named(*made) if type(made[0]) is str and isinstance(made[1], np.ndarray) else made
+
 
 # ---- what a pickle may call --------------------------------------------------------------------------------------
 def _reconstruct(kind: Any, shape: Any, code: Any) -> _Array:
-    _require(kind == _NDARRAY and shape == (0,) and code in (b"b", "b"))
+    _require(kind == NDARRAY and shape == (0,) and code in (b"b", "b"))
     return _Array()
 
 
@@ -131,7 +161,7 @@ def _empty_bytes() -> bytes:
     return b""
 
 
-_NDARRAY = Global("numpy", "ndarray")
+NDARRAY = Global("numpy", "ndarray")
 _CALLS: dict[Global, Callable[..., Any]] = {
     Global("numpy.core.multiarray", "_reconstruct"): _reconstruct,
     Global("numpy._core.multiarray", "_reconstruct"): _reconstruct,
@@ -189,31 +219,6 @@ def _filled(dtype: _DType, shape: tuple[int, ...], data: Any, order: Any) -> np.
 
 
 # ---- what stands at the end --------------------------------------------------------------------------------------
-def _finished(value: Any, depth: int, done: dict[int, Any]) -> Any:
-    """Return a value with its arrays in place; what stands in several places is one object."""
-    if depth > MAX_DEPTH:
-        raise FileFormatError(f"the data are nested more than {MAX_DEPTH} deep")
-    if id(value) in done:
-        return done[id(value)]
-    if isinstance(value, _Array):
-        _require(value.value is not None)
-        return value.value
-    if isinstance(value, (_DType, Global, bytes)):
-        raise FileFormatError(
-            "the pickle holds more than data: a dtype, a function or raw bytes stand among its values"
-        )
-    if type(value) is dict:
-        made: Any = {key: _finished(item, depth + 1, done) for key, item in value.items()}
-    elif type(value) in (list, tuple):
-        made = type(value)(_finished(item, depth + 1, done) for item in value)
-    else:
-        return value
-    if type(made) is tuple and len(made) == 2 and type(made[0]) is str and isinstance(made[1], np.ndarray):
-        made = Named(*made)
-    done[id(value)] = made
-    return made
-
-
 def _rejoined(found: dict[Any, Any]) -> dict[Any, Any]:
     """Put together the arrays that Paddle cut because protocols 2 and 3 hold no more than 4 GiB in one piece."""
     cut = found.pop(_SPLIT, {})

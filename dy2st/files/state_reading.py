@@ -1,4 +1,7 @@
-"""State files of every kind that is read, told apart by how they begin: ours, pickles of Paddle, plain safetensors."""
+"""State files of every kind that is read, told apart by how they begin.
+
+They are ours, pickles of Paddle, archives and streams of torch, plain safetensors.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dy2st.files import pickled_state, plain_safetensors, regular, safetensors_head, state_files
+from dy2st.files import pickled_state, plain_safetensors, regular, safetensors_head, state_files, torch_state
 from dy2st.files.pickled_state import NAME_TABLE, Named
 from dy2st.files.safetensors_io import of_bits
 
@@ -25,7 +28,10 @@ def load(
     `keep_name_table` keeps the dict of parameter names that Paddle puts into its files.
     FileFormatError says in one line what is wrong with a file that is damaged, or that is of none of these kinds.
     """
-    if _is_pickle(path):
+    start = _start(path)
+    if torch_state.begins(start):
+        return _with_tensors(torch_state.load(path), from_array, True, {})
+    if _is_pickle(start):
         found = pickled_state.load(path)
         if isinstance(found, dict) and not keep_name_table:
             found.pop(NAME_TABLE, None)
@@ -37,14 +43,17 @@ def load(
     return {name: from_array(array) for name, array in arrays.items()}
 
 
-def _is_pickle(path: str | os.PathLike[str]) -> bool:
+def _start(path: str | os.PathLike[str]) -> bytes:
+    with regular.errors_of(path), regular.opened(path) as (file, _):
+        return file.read(len(torch_state.MAGIC))
+
+
+def _is_pickle(start: bytes) -> bool:
     """Return whether a file begins as a pickle of protocol 2 or later, and not with the length of a header and a
     brace.
     """
-    with regular.errors_of(path), regular.opened(path) as (file, _):
-        start = file.read(9)
     length = int.from_bytes(start[:8], "little")
-    return start.startswith(_PROTOCOL) and not (start.endswith(b"{") and length <= safetensors_head.MAX_HEADER)
+    return start.startswith(_PROTOCOL) and not (start[:9].endswith(b"{") and length <= safetensors_head.MAX_HEADER)
 
 
 def _parts(found: Any) -> Iterable[Any]:

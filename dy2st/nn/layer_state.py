@@ -49,11 +49,16 @@ def load(layer: Layer, given: dict[str, Any], use_structured_name: bool) -> tupl
             continue
         used.add(key)
         matched.append((tensor, given[key]))
+    set_values(matched)
+    return missing, [key for key in given if key not in used]
+
+
+def set_values(pairs: list[tuple[Tensor, Any]]) -> None:
+    """Copy a value, a tensor or an array, into each tensor of a layer; no gradient follows that."""
     trace = current().trace
     with replaced(trace=trace if trace is not None and trace.of_function else None, grad=False):
-        for tensor, value in matched:
+        for tensor, value in pairs:
             tensor.set_value(value if isinstance(value, Tensor) else np.asarray(value, dtype=dtype_of(tensor).numpy))
-    return missing, [key for key in given if key not in used]
 
 
 def _problem(key: str, tensor: Tensor, given: dict[str, Any]) -> str | None:
