@@ -59,8 +59,10 @@ class _Bounded:
         return data
 
     def readline(self) -> bytes:
-        data = self.file.readline(_MAX_LINE)
+        data = self.file.readline(min(_MAX_LINE, self.left))
         self.left -= len(data)
+        if b"\\" in data:
+            raise ValueError("a line has a backslash, which protocols from 2 on never write")
         return data
 
 
