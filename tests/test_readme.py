@@ -14,6 +14,7 @@ FROM_SCRATCH = ROOT / "docs" / "from-scratch.md"
 SHOWN = [
     ROOT / "README.md",
     FROM_SCRATCH,
+    ROOT / "docs" / "from-torch.md",
     ROOT / "docs" / "debugging.md",
     *sorted((ROOT / "docs").glob("writing-*.md")),
 ]

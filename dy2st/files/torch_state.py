@@ -136,6 +136,7 @@ class _Reader(Reader):
         super().__init__(pickle_size)
         self.left = 2 * size
         self.storages: dict[str, Storage] = {}
+        self.named: dict[int, Named] = {}
         self.calls |= {
             Global("torch._utils", "_rebuild_tensor"): self.tensor,
             Global("torch._utils", "_rebuild_tensor_v2"): self.tensor,
@@ -184,9 +185,10 @@ class _Reader(Reader):
             super().build(made, state)
 
     def leaf(self, value: Any) -> Any:
-        """Return the array of a tensor."""
+        """Return the array of a tensor, the same object for the same part of a storage."""
         if isinstance(value, TensorSaid):
-            return Named("", self.maker.array(value))
+            array = self.maker.array(value)
+            return self.named.setdefault(id(array), Named("", array))
         if isinstance(value, Storage):
             raise FileFormatError("the pickle holds a storage that is no tensor's")
         return super().leaf(value)

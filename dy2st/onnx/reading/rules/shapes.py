@@ -112,12 +112,19 @@ def _slice(node: Node, x: Any, *given: Any) -> Any:
     key: list[Any] = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if isinstance(step, int) and step < 0:
-            end = None if isinstance(end, int) and end < -_FAR else end
+            start, end = _near(start, 1), _near(end, -1)
             end = None if isinstance(end, int) and isinstance(x.shape[axis], int) and end < -x.shape[axis] else end
+        elif isinstance(step, int):
+            start, end = _near(start, -1), _near(end, 1)
         if isinstance(start, int) and isinstance(x.shape[axis], int):
             start = max(start, -x.shape[axis])
         key[axis] = slice(start, end, step)
     return x[tuple(key)]
+
+
+def _near(place: Any, side: int) -> Any:
+    """Return a place of a slice; None, its default, for a number that only says: as far as there is to this side."""
+    return None if isinstance(place, int) and place * side > _FAR else place
 
 
 @operator("Pad")
