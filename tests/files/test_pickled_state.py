@@ -169,7 +169,7 @@ CLASS = pickle.dumps(Path("x"), 4)
         (b"\x80\x04.", "it ends with something left over"),
         (b"\x80\x04K\x01K\x02.", "it ends with something left over"),
         (b"\x80\x04(K\x01.", "it ends with something left over"),
-        (b"\x80\x04K\x01.K\x02.", r"there are bytes behind the end of the pickle \(a PyTorch file\?\)"),
+        (b"\x80\x04K\x01.K\x02.", r"there are bytes behind the end of the pickle"),
         (b"\x80\x04h\x07.", "takes from its stack what is not there"),
         (b"\x80\x04\x86.", "takes from its stack what is not there"),
         (b"\x80\x04t.", "takes from its stack what is not there"),
