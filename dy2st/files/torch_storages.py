@@ -82,7 +82,7 @@ class Maker:
 
     def _elements(self, said: TensorSaid) -> np.ndarray:
         """Return the whole storage of a tensor."""
-        key, kind = said.storage.key, np.dtype(DTYPES[said.dtype]).newbyteorder(self.order)
+        key, kind = said.storage.key, np.dtype(self.order + DTYPES[said.dtype])
         if key not in self.bytes:
             self.bytes[key] = np.frombuffer(self.read(key), np.uint8)
         data = self.bytes[key]
