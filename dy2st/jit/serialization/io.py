@@ -109,7 +109,8 @@ def load_state(path: str | os.PathLike[str], return_numpy: bool = False, **confi
     """Return what `paddle.save` wrote, tensors as tensors (as NumPy arrays with `return_numpy`).
 
     Files that PaddlePaddle's own `save` pickled (`.pdparams`, `.pdopt`) are read without unpickling: they run nothing.
-    Any other safetensors file gives its tensors by name, and a file that `paddle.jit.save` wrote its state dict.
+    So are those of `torch.save` (`.pt`, `.pth`, `.bin`), whose state `paddle.interop.load_torch_state` takes. Any other
+    safetensors file gives its tensors by name, and a file that `paddle.jit.save` wrote its state dict.
     bfloat16 becomes float32. FileFormatError says what is wrong with a file that is damaged, newer, or holds more than
     data.
     """
