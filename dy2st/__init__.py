@@ -149,6 +149,7 @@ _SUBPACKAGES = [
     "nn",
     "onnx",
     "optimizer",
+    "paddle_files",
     "profiler",
     "regularizer",
     "scaling",
@@ -220,6 +221,7 @@ def _whole(function: _Any) -> _Any:
 
 _current().process.to_static, _current().process.library_program = _whole, _LibraryFunction
 _current().process.op_code = _OpCode
+_current().process.paddle_files = lambda: __getattr__("paddle_files")
 
 
 def __dir__() -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dy2st import paddle_files
 from dy2st.errors import ProgramSyntaxError
 from dy2st.files import program_file
 from dy2st.ir.parser import parse
@@ -26,6 +27,7 @@ from dy2st.ir.program import Program
 from dy2st.ir.verifier import verify
 from dy2st.jit import StaticFunction, load, to_static
 from dy2st.jit.c_library.targets import NAMES
+from dy2st.jit.serialization.translated_layer import TranslatedLayer
 from dy2st.nn.layer import Layer
 from dy2st.onnx.exporting import export
 from dy2st.passes.core.base import run_pipeline
@@ -159,7 +161,10 @@ def _scale_options(parser: argparse.ArgumentParser) -> None:
 # ---- the commands ------------------------------------------------------------------------------------------------
 def _inspect(options: argparse.Namespace) -> None:
     layer = load(options.model)
-    path = program_file.found(options.model)
+    ours = program_file.found(options.model)
+    path = ours if ours.is_file() else paddle_files.found(options.model) or ours
+    if not isinstance(layer, TranslatedLayer):
+        raise ValueError(f"{path} can be in no Program: jit.load runs it operation by operation")
     print(f"{path}: {path.stat().st_size:,} bytes, saved in {'training' if layer.training else 'evaluation'} mode")
     for name, method in layer._methods.items():
         print(f"\n{name}{method.signature}")

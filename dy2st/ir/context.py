@@ -34,6 +34,8 @@ class Process:
     """Makes Programs of functions; `dy2st/__init__.py` sets it, because that is done far above."""
     library_program: Any = None
     """Makes a Program of a function of the library's own (composite.py), set there likewise."""
+    paddle_files: Any = None
+    """Returns the package that reads models of PaddlePaddle, for loaders that stand below it; set there likewise."""
     worker: Any = None
     """In a worker process of a DataLoader: which one it is."""
     flags: Any = None

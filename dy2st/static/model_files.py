@@ -19,6 +19,7 @@ from dy2st.errors import FileFormatError
 from dy2st.files import program_file, regular, state_files, state_reading
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_program
+from dy2st.ir.context import current
 from dy2st.ir.program import Block, Operation, Value
 from dy2st.ir.program import Program as IrProgram
 from dy2st.ir.serialize import CONSTANT, from_json, to_json
@@ -76,11 +77,15 @@ def load_inference_model(
 ) -> list[Any]:
     """Load what `save_inference_model` wrote; return [Program, names of its data, variables to fetch].
 
-    Values go into the scope (the global one where none is given). FileFormatError says in one line what is wrong with a
-    file that is damaged, newer, or not ours; the scope is then as it was.
+    Values go into the scope (the global one where none is given). A model of PaddlePaddle, `<path_prefix>.json` or
+    `<path_prefix>.pdmodel`, is taken where there is no `<path_prefix>.dy2st`. FileFormatError says in one line
+    what is wrong with a file that is damaged, newer, or not ours; the scope is then as it was.
     """
     _check_configs("load_inference_model", configs, ("model_filename", "params_filename"))
     target = program_file.found(path_prefix)
+    foreign = None if target.is_file() and target.name.endswith(program_file.SUFFIX) else _foreign(path_prefix, configs)
+    if foreign is not None:
+        return current().process.paddle_files().load_program(*foreign, scope)
     metadata, data, arrays = program_file.read(target, private=True)
     with regular.errors_of(target):
         constants = {name: array for name, array in arrays.items() if name.startswith(CONSTANT)}
@@ -161,6 +166,17 @@ def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:
             raise ValueError(f"the variable {name} is {state.value.type}, the value for it {np.asarray(value).dtype}"
                              f"{list(np.shape(value))}")  # fmt: skip
     program.set_state_dict(dict(state_dict))
+
+
+def _foreign(path: str | os.PathLike[str], configs: Mapping[str, Any]) -> tuple[Path, Path | None] | None:
+    """Return the model of PaddlePaddle that a path, or a name in that folder, is, and the file of its weights."""
+    reader, name, weights = (
+        current().process.paddle_files,
+        configs.get("model_filename"),
+        configs.get("params_filename"),
+    )
+    found = None if reader is None else reader().found(path if name is None else Path(path) / name)
+    return None if found is None else (found, None if weights is None else found.parent / weights)
 
 
 # ---- helpers -----------------------------------------------------------------------------------------------------

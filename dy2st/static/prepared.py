@@ -131,7 +131,8 @@ def _checked(state: State, holder: Holder) -> Any:
     """Return the array of a state; ValueError where a scope has one that does not fit."""
     array, kind = holder.array, state.value.type
     assert isinstance(kind, TensorType)
-    if tuple(array.shape) != kind.shape or dtypes.of_array(array) is not kind.dtype:
+    known = [(n, e) for n, e in zip(array.shape, kind.shape, strict=False) if isinstance(e, int)]
+    if array.ndim != kind.rank or any(n != e for n, e in known) or dtypes.of_array(array) is not kind.dtype:
         raise ValueError(
             f"the variable {state.name} is {kind} in the Program, but the scope holds "
             f"{dtypes.of_array(array).name}{list(array.shape)}"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dy2st.files import generations, plain_safetensors, program_file, regular, state_files, state_reading
+from dy2st.ir.context import current
 from dy2st.ir.serialize import CONSTANT, from_json, to_json
 from dy2st.jit.serialization.export import saved_layer
 from dy2st.jit.serialization.schema import called_functions, from_metadata, to_metadata
@@ -64,16 +65,33 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
 def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
     """Load what `jit.save` wrote; return a layer that runs, trains and saves without the class that was saved.
 
-    FileFormatError says in one line what is wrong with a file that is damaged, newer, or not ours;
+    So it does for a model of PaddlePaddle, `<path>.json` or `<path>.pdmodel` with `<path>.pdiparams` beside it (or the
+    file that `params_filename` names), where there is no `<path>.dy2st`. FileFormatError says in one line what is
+    wrong with a file that is damaged, newer, or not ours;
     FileNotFoundError names a file that is not there.
     """
     _check_configs("load", configs, ("model_filename", "params_filename"))
     target = program_file.found(_target(path, "load from"))
+    foreign = paddle_model(target if target.is_file() else path, configs.get("model_filename"))
+    if foreign is not None:
+        return current().process.paddle_files().load(foreign, beside(foreign, configs.get("params_filename")))
     metadata, data, arrays = program_file.read(target, private=True)
     with regular.errors_of(target):
         constants = {name: _read_only(array) for name, array in arrays.items() if name.startswith(CONSTANT)}
         program = from_json(data, constants, called_functions(metadata))
         return TranslatedLayer(from_metadata(metadata, program, arrays))
+
+
+def paddle_model(path: str | os.PathLike[str], name: str | None = None) -> Path | None:
+    """Return the model of PaddlePaddle that a path, or a name in the folder of the path, is; None where it is none."""
+    if str(path).endswith(program_file.SUFFIX) or current().process.paddle_files is None:
+        return None
+    return current().process.paddle_files().found(path if name is None else Path(path).parent / name)
+
+
+def beside(model: Path, name: str | None) -> Path | None:
+    """Return the file of that name in the folder of a model."""
+    return None if name is None else model.parent / name
 
 
 @delivering
