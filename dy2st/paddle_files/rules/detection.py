@@ -46,8 +46,8 @@ def _roi_align(node: Node, x: Any, boxes: Any, each: Any) -> Any:
 
 @operator("deformable_conv")
 def _deformable_conv(node: Node, x: Any, offset: Any, w: Any, mask: Any = None) -> Any:
-    steps = [node.get(name) for name in ("strides", "paddings", "dilations")]
-    return ops.deform_conv2d(x, offset, w, None, *steps, node.get("deformable_groups", default=1),
+    strides, around, dilations = (node.get(name) for name in ("strides", "paddings", "dilations"))
+    return ops.deform_conv2d(x, offset, w, None, strides, around, dilations, node.get("deformable_groups", default=1),
                              node.get("groups", default=1), mask)  # fmt: skip
 
 

@@ -79,8 +79,10 @@ def _conv3d_transpose(node: Node, x: Any, w: Any) -> Any:
 @operator("batch_norm")
 def _batch_norm(node: Node, x: Any, mean: Any, variance: Any, scale: Any, bias: Any) -> Any:
     fixed = bool(node.get("is_test") or node.get("use_global_stats"))
-    form = {"AnyLayout": "NCHW"}.get(node.get("data_format", default="NCHW"), node.get("data_format", default="NCHW"))
-    form = {2: "NC", 3: "NCL" if form == "NCHW" else "NLC", 5: "NCDHW" if form == "NCHW" else "NDHWC"}.get(x.ndim, form)
+    last = node.get("data_format", default="NCHW").endswith("C")
+    form = {2: "NC", 3: "NLC" if last else "NCL", 4: "NHWC" if last else "NCHW"}.get(
+        x.ndim, "NDHWC" if last else "NCDHW"
+    )
     momentum, epsilon = node.get("momentum", default=0.9), node.get("epsilon", default=1e-5)
     return F.batch_norm(x, mean, variance, scale, bias, not fixed, momentum, epsilon, form)
 
@@ -92,8 +94,8 @@ def _layer_norm(node: Node, x: Any, scale: Any, bias: Any) -> Any:
         return F.layer_norm(x, over, None, None, node.get("epsilon", default=1e-5))
     if len(over) == 1:
         over = list((scale if scale is not None else bias).shape)
-    shaped = [w if w is None or w.ndim == len(over) else T.reshape(w, over) for w in (scale, bias)]
-    return F.layer_norm(x, over, *shaped, node.get("epsilon", default=1e-5))
+    scale, bias = (w if w is None or w.ndim == len(over) else T.reshape(w, over) for w in (scale, bias))
+    return F.layer_norm(x, over, scale, bias, node.get("epsilon", default=1e-5))
 
 
 @operator("group_norm")
