@@ -7,6 +7,7 @@ that nothing is allocated on a file's word while it is loaded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -161,7 +162,7 @@ class Runner:
         node = Node(self, operation, known)
         node.raw = [self.value(one, known) for one in operation.operands]
         rule = RULES[operation.name]
-        if operation.name in _FOLDED and all(_known(x) for x in node.raw):
+        if operation.name in _FOLDED and all(_known(x) for x in node.raw) and _fill_is_small(node):
             with replaced(trace=None):
                 made = _folded(rule(node, *map(tensor, node.raw)))
         else:
@@ -194,6 +195,14 @@ def tensor(x: Any) -> Any:
 
 def _known(x: Any) -> bool:
     return all(map(_known, x)) if isinstance(x, list) else x is None or isinstance(x, (np.ndarray, Given))
+
+
+def _fill_is_small(node: Node) -> bool:
+    """Return whether what fills a shape of the file with a number makes few elements of it; True for the others."""
+    shape = node.get("shape", default=[]) if node.operation.name == "full" else []
+    if node.operation.name == "full_with_tensor":
+        shape = node.ints(1) or []
+    return math.prod(shape) <= MOST_KNOWN
 
 
 def _folded(made: Any) -> Any:
