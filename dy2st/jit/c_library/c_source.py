@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -139,14 +140,25 @@ def _function(library: Library, entry: Entry) -> str:
 
 
 # ---- the C around the code ---------------------------------------------------------------------------------------
+_PAGE_STACK = 64 * 1024
+"""How many bytes of stack calls may use in a page: an engine keeps a part of each frame where code does not see it."""
+_ELF_DATA = (
+    ".section .rodata\\n.hidden {symbol}\\n.globl {symbol}\\n.balign 64\\n{symbol}:\\n{content}\\n.byte 0\\n.text\\n"
+)
+_WASM_DATA = (
+    '.section .rodata.{symbol},\\"\\",@\\n.hidden {symbol}\\n.globl {symbol}\\n.type {symbol},@object\\n.p2align 6\\n'
+    "{symbol}:\\n{content}\\n.int8 0\\n.size {symbol}, . - {symbol}\\n"
+)
+"""How an assembler is told of data that stand in a file."""
 _FIELDS = ("ALLOCATE", "CONSTANTS", "LIBRARY", "LIMIT", "BLOCKS")
 """What runtime.c knows of a context (refcounted_blocks.py)."""
 
 
-def source(library: Library) -> str:
-    """Return the text of the C around the code."""
+def source(library: Library, *, in_page: bool = False) -> str:
+    """Return the text of the C around the code; for a page, with what `module.mjs` calls in the place of threads."""
     name = library.name
-    types, functions = (Path(__file__).parent / "runtime.c").read_text(encoding="utf-8").split("/* TABLES */\n")
+    types, inner, functions = re.split(r"/\* (?:TABLES|HOST) \*/\n", _read("runtime.c"))
+    host_types, host = _read("page/in_page.c" if in_page else "threads_and_files.c").split("/* FUNCTIONS */\n")
     fields = {f"AT_{field}": getattr(blocks, field) for field in _FIELDS}
     writes = any(v.state != "NONE" for entry in library.entries for v in entry.results)
     known: dict[str, Any] = {
@@ -155,27 +167,36 @@ def source(library: Library) -> str:
         "BUILT_IN": int(library.built_in), "WRITES": int(writes),
         "HEADER": _text(library.weights.header.decode()), "WEIGHTS_BYTES": f"((size_t){len(library.weights.data)})",
         "WEIGHTS_START": 8 + len(library.weights.header), "CONTEXT_BYTES": blocks.CONTEXT_BYTES, "HEAD": blocks.HEAD,
-        "RAISED": blocks.RAISED, "STACK": MOST_STACK, "PUBLIC": '__attribute__((visibility("default")))', **fields,
+        "RAISED": blocks.RAISED, "STACK": _PAGE_STACK if in_page else MOST_STACK,
+        "PUBLIC": f'__attribute__((visibility("{"hidden" if in_page else "default"}")))', **fields,
     }  # fmt: skip
-    included = ["pthread.h", "stdarg.h", "stdatomic.h", "stdio.h", "stdlib.h", "string.h"]
+    included = ["stdarg.h", "stdatomic.h", "stdio.h", "stdlib.h", "string.h", *([] if in_page else ["pthread.h"])]
     return "\n".join([
         f'#include "{name}.h"',
         *(f"#include <{file}>" for file in included),
         *(f"#define {macro} {value}" for macro, value in known.items()),
         f"typedef {name} instance;",
-        *_embedded(library),
+        *_embedded(library, _WASM_DATA if in_page else _ELF_DATA),
+        host_types,
         types,
         *(line for entry in library.entries for line in _tables(library, entry)),
         _state_table(library),
         "static const entry TABLE[ENTRIES] = {",
         *(_row(library, entry) for entry in library.entries),
         "};",
+        *(_layouts(library) if in_page else ()),
+        inner,
+        host,
         functions,
-        *(_wrapper(library, number, entry) for number, entry in enumerate(library.entries)),
+        *([] if in_page else (_wrapper(library, number, entry) for number, entry in enumerate(library.entries))),
     ])  # fmt: skip
 
 
-def _embedded(library: Library) -> list[str]:
+def _read(file: str) -> str:
+    return (Path(__file__).parent / file).read_text(encoding="utf-8")
+
+
+def _embedded(library: Library, data: str) -> list[str]:
     """Return what puts the files of constants and weights into the object."""
     lines: list[str] = []
     for what, file, given in (
@@ -184,12 +205,25 @@ def _embedded(library: Library) -> list[str]:
     ):
         symbol = f"{library.name}__{what}"
         lines.append(f'extern const unsigned char {symbol}[] __attribute__((visibility("hidden")));')
-        content = f'.incbin \\"{file}\\"' if given else ".byte 0"
-        lines.append(
-            f'__asm__(".section .rodata\\n.hidden {symbol}\\n.globl {symbol}\\n.balign 64\\n'
-            f'{symbol}:\\n{content}\\n.byte 0\\n.text\\n");'
-        )
+        content = f'.incbin \\"{file}\\"' if given else '.ascii \\"\\"'
+        lines.append(f'__asm__("{data.format(symbol=symbol, content=content)}");')
     return lines
+
+
+def _layouts(library: Library) -> list[str]:
+    """Return tables of where the fields of a function's structs stand, behind the sizes of these."""
+    lines: list[str] = []
+    for entry in library.entries:
+        full = f"{library.name}_{entry.name}"
+        structs = ((f"{full}_inputs", entry.given), (f"{full}_outputs", entry.made))
+        said = [f"sizeof({struct})" for struct, _ in structs]
+        for struct, values in structs:
+            for v in values:
+                parts = (".data", ".shape") if v.rank else ("", "")
+                said += [f"offsetof({struct}, {v.field}{part})" for part in parts]
+        lines.append(f"static const uint32_t L_{entry.name}[] = {{{', '.join(said)}}};")
+    names = ", ".join(f"L_{entry.name}" for entry in library.entries)
+    return [*lines, f"static const uint32_t *const LAYOUTS[ENTRIES] = {{{names}}};"]
 
 
 def _tables(library: Library, entry: Entry) -> list[str]:

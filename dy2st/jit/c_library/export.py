@@ -18,7 +18,7 @@ from dy2st.files import atomic, program_file
 from dy2st.ir.clone import clone_program
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, Type
-from dy2st.jit.c_library import c_source
+from dy2st.jit.c_library import c_source, page_build
 from dy2st.jit.c_library.c_source import Entry, Library
 from dy2st.jit.c_library.signature import NoFormInC, identifier, values_of
 from dy2st.jit.c_library.targets import PlatformTarget, platform_target
@@ -64,7 +64,8 @@ def export_library(
     name : str, optional
         What files and functions are called; otherwise what the file or the class is called.
     target : str, optional
-        Which CPU the code is for; otherwise this machine's kind (`dy2st build --help` lists them).
+        Which CPU the code is for; otherwise this machine's kind (`dy2st build --help` lists them). With `"wasm32"` the
+        folder has `NAME.wasm`, an ES module with types for TypeScript, and a page: docs/browser.md.
     strict : bool, optional
         Whether results are the same bits on every CPU, those of Python under `DY2ST_STRICT=1`.
     weights : bool, optional
@@ -73,7 +74,7 @@ def export_library(
     Returns
     -------
     Path
-        The header.
+        The header; of WebAssembly the ES module.
 
     Raises
     ------
@@ -171,6 +172,8 @@ class _Draft:
         shapes = tuple((name, tuple(array.shape)) for name, array in self.state.items())
         library = Library(self.name, tuple(self.entries), shapes, packed(self.state), packed(self.constants), built_in)
         folder.mkdir(parents=True, exist_ok=True)
+        if self.target.is_for_pages:
+            return page_build.write(library, self.objects, toolchain(self.target.zig), folder)
         texts = {
             f"{self.name}.h": c_source.header(library),
             f"{self.name}.c": c_source.source(library),

@@ -1,4 +1,3 @@
-typedef void part(void *row, int64_t from, int64_t to, int64_t who);
 typedef union {
   void *pointer;
   int64_t integer;
@@ -42,19 +41,6 @@ typedef struct {
   int64_t *symbols;
 } space;
 
-typedef struct {
-  pthread_t *threads;
-  pthread_mutex_t lock;
-  pthread_cond_t begin, end;
-  int count, at_work;
-  bool quit;
-  uint64_t number;
-  part *body;
-  void *row;
-  int64_t units, step, team;
-  atomic_int_least64_t next;
-} pool;
-
 struct MODEL {
   OPTIONS options;
   const unsigned char *weights;
@@ -63,7 +49,7 @@ struct MODEL {
   int64_t most, seed, draw, failure;
   bool no_memory;
   atomic_flag busy;
-  pool pool;
+  host host;
   char text[512];
 };
 
@@ -79,8 +65,9 @@ static int fail(instance *m, int code, const char *format, ...) {
 }
 
 /* ---- memory ---- */
-static void *get(const OPTIONS *o, size_t bytes) {
-  bytes = (bytes + 63) & ~(size_t)63;
+static void *get(const OPTIONS *o, uint64_t wanted) {
+  if (wanted > SIZE_MAX / 2) return NULL;
+  size_t bytes = ((size_t)wanted + 63) & ~(size_t)63;
   return o->allocate ? o->allocate(o->user, 64, bytes ? bytes : 64) : aligned_alloc(64, bytes ? bytes : 64);
 }
 
@@ -92,7 +79,7 @@ static void give(const OPTIONS *o, void *memory) {
 
 void *INNER(new)(int64_t align, int64_t bytes) {
   (void)align;
-  return get(&running->options, (size_t)bytes);
+  return get(&running->options, (uint64_t)bytes);
 }
 
 void INNER(old)(void *block) { give(&running->options, block); }
@@ -137,100 +124,7 @@ int32_t INNER(failed)(void *context, int64_t number, void *operands, void *resul
 
 int64_t INNER(lowest)(int64_t here) { return here - STACK; }
 
-int64_t INNER(threads)(void) {
-  instance *m = running;
-  return m && m->options.threads > 1 ? m->options.threads : 1;
-}
-
-static void work(pool *p, int64_t who) {
-  for (int64_t from; (from = atomic_fetch_add(&p->next, p->step)) < p->units;)
-    p->body(p->row, from, from + p->step < p->units ? from + p->step : p->units, who);
-}
-
-typedef struct {
-  pool *pool;
-  int64_t who;
-} member;
-
-static void *worker(void *given) {
-  member me = *(member *)given;
-  pool *p = me.pool;
-  uint64_t seen = 0;
-  free(given);
-  pthread_mutex_lock(&p->lock);
-  for (;;) {
-    while (!p->quit && p->number == seen) pthread_cond_wait(&p->begin, &p->lock);
-    if (p->quit) break;
-    seen = p->number;
-    if (me.who < p->team) {
-      pthread_mutex_unlock(&p->lock);
-      work(p, me.who);
-      pthread_mutex_lock(&p->lock);
-    }
-    if (--p->at_work == 0) pthread_cond_signal(&p->end);
-  }
-  pthread_mutex_unlock(&p->lock);
-  return NULL;
-}
-
-static void hire(pool *p, int wanted) {
-  if (p->threads || !(p->threads = calloc((size_t)wanted, sizeof *p->threads))) return;
-  while (p->count < wanted) {
-    member *new = malloc(sizeof *new);
-    if (!new) return;
-    *new = (member){p, p->count + 1};
-    if (pthread_create(&p->threads[p->count], NULL, worker, new)) {
-      free(new);
-      return;
-    }
-    p->count++;
-  }
-}
-
-static void dismiss(pool *p) {
-  pthread_mutex_lock(&p->lock);
-  p->quit = true;
-  pthread_cond_broadcast(&p->begin);
-  pthread_mutex_unlock(&p->lock);
-  for (int i = 0; i < p->count; i++) pthread_join(p->threads[i], NULL);
-  free(p->threads);
-  pthread_cond_destroy(&p->begin);
-  pthread_cond_destroy(&p->end);
-  pthread_mutex_destroy(&p->lock);
-}
-
-void INNER(parallel)(part *body, void *row, int64_t units, int64_t cost, int64_t most) {
-  instance *m = running;
-  int64_t team = INNER(threads)();
-  (void)cost;
-  team = team < most ? team : most;
-  team = team < units ? team : units;
-  if (team < 2) {
-    body(row, 0, units, 0);
-    return;
-  }
-  if (m->options.parallel) {
-    m->options.parallel(m->options.user, body, row, units, team);
-    return;
-  }
-  pool *p = &m->pool;
-  hire(p, m->options.threads - 1);
-  pthread_mutex_lock(&p->lock);
-  p->body = body, p->row = row, p->units = units, p->team = team;
-  p->step = units / (4 * team) ? units / (4 * team) : 1;
-  p->at_work = p->count;
-  atomic_store(&p->next, 0);
-  p->number++;
-  pthread_cond_broadcast(&p->begin);
-  pthread_mutex_unlock(&p->lock);
-  running = NULL; /* what the parts call runs alone */
-  work(p, 0);
-  running = m;
-  pthread_mutex_lock(&p->lock);
-  while (p->at_work) pthread_cond_wait(&p->end, &p->lock);
-  pthread_mutex_unlock(&p->lock);
-}
-
+/* HOST */
 /* ---- arguments ---- */
 static bool row_major(const value *v, const int64_t *shape, const int64_t *strides) {
   int64_t step = 1;
@@ -424,20 +318,6 @@ static int run(instance *m, int number, const void *inputs, void *outputs) {
 }
 
 /* ---- instances ---- */
-static int read_weights(instance *m, const char *path) {
-  unsigned char length[8] = {0}, *header = NULL;
-  size_t known = sizeof HEADER - 1;
-  for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)known >> (8 * i));
-  FILE *file = fopen(path, "rb");
-  if (!file) return fail(NULL, CODE(BAD_FILE), "'%s' cannot be read", path);
-  bool good = (header = malloc(known + 8)) && fread(header, 1, known + 8, file) == known + 8 &&
-              !memcmp(header, length, 8) && !memcmp(header + 8, HEADER, known) &&
-              fread(m->own, 1, WEIGHTS_BYTES, file) == WEIGHTS_BYTES && fgetc(file) == EOF;
-  fclose(file);
-  free(header);
-  return good ? CODE(OK) : fail(NULL, CODE(BAD_FILE), "'%s' is no whole file of the weights of " TITLE, path);
-}
-
 static bool prepare(instance *m, int i) {
   const entry *e = &TABLE[i];
   space *s = &m->spaces[i];
@@ -458,7 +338,7 @@ PUBLIC void NAME(free)(instance *m) {
   instance *around = running;
   running = m;
   OPTIONS options = m->options;
-  dismiss(&m->pool);
+  end_host(m);
   for (int i = 0; i < ENTRIES; i++) {
     space *s = &m->spaces[i];
     if (s->results) clear(m, i);
@@ -481,9 +361,7 @@ PUBLIC int NAME(create)(const OPTIONS *options, instance **made) {
   m->options = *options;
   m->most = options->most_bytes ? (int64_t)options->most_bytes : INT64_MAX;
   m->seed = (int64_t)options->seed;
-  pthread_mutex_init(&m->pool.lock, NULL);
-  pthread_cond_init(&m->pool.begin, NULL);
-  pthread_cond_init(&m->pool.end, NULL);
+  begin_host(m);
   m->weights = INNER(weights) + WEIGHTS_START;
   int code = CODE(OK);
   if (options->weights || WRITES) {
@@ -498,16 +376,6 @@ PUBLIC int NAME(create)(const OPTIONS *options, instance **made) {
   if (code) NAME(free)(m);
   else *made = m;
   return code;
-}
-
-PUBLIC int NAME(save)(const instance *m, const char *path) {
-  FILE *file = fopen(path, "wb");
-  unsigned char length[8];
-  for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)(sizeof HEADER - 1) >> (8 * i));
-  bool good = file && fwrite(length, 1, 8, file) == 8 && fwrite(HEADER, 1, sizeof HEADER - 1, file) == sizeof HEADER - 1 &&
-              fwrite(m->weights, 1, WEIGHTS_BYTES, file) == WEIGHTS_BYTES;
-  if (file && fclose(file)) good = false;
-  return good ? CODE(OK) : CODE(BAD_FILE);
 }
 
 PUBLIC const char *NAME(error)(const instance *m) { return m ? m->text : text_of_none; }

@@ -16,7 +16,13 @@ class PlatformTarget:
     zig: str | None
     flags: tuple[str, ...] = ()
 
+    @property
+    def is_for_pages(self) -> bool:
+        """Whether it is WebAssembly, which a module of JavaScript calls."""
+        return self.machine.is_wasm
 
+
+_WASM = "+simd128,+bulk-memory,+sign-ext,+nontrapping-fptoint,+mutable-globals"
 _X86 = "x86_64-unknown-linux-gnu"
 _TARGETS = {
     "x86-64": Target(_X86, "x86-64", "", 16, code_model="small"),
@@ -25,9 +31,15 @@ _TARGETS = {
     "x86-64-v4": Target(_X86, "x86-64-v4", "", 64, code_model="small"),
     "aarch64": Target("aarch64-unknown-linux-gnu", "generic", "", 16, code_model="small"),
     "riscv64": Target("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 0, code_model="medium"),
+    "wasm32": Target("wasm32-unknown-unknown", "generic", _WASM, 16, code_model="small"),
 }
 NAMES = tuple(_TARGETS)
-_ZIG = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-musl", "riscv64": "riscv64-linux-musl"}
+_ZIG = {
+    "x86_64": "x86_64-linux-gnu",
+    "aarch64": "aarch64-linux-musl",
+    "riscv64": "riscv64-linux-musl",
+    "wasm32": "wasm32-wasi",
+}
 _USUAL = {"x86_64": "x86-64-v3", "amd64": "x86-64-v3", "aarch64": "aarch64", "arm64": "aarch64", "riscv64": "riscv64"}
 
 

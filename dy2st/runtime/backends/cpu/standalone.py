@@ -134,8 +134,10 @@ def _said(call: HostCallback) -> str:
 def _module(unit: EmitterContext, target: Target, prefix: str, outside: str) -> str:
     """Return all that the Program needs as one module, whose functions are internal but for those of `_ENTRIES`."""
     families = runtime_library_symbols.families(unit.library)
-    library = ", ".join(f"ptr @dy2st.{name}" for name in unit.library) or "ptr null"
-    table = f"@dy2st.exported.library = hidden constant [{max(1, len(unit.library))} x ptr] [{library}], align 8"
+    gap = f"[{4 if target.is_wasm else 0} x i8]"
+    addresses = [f"@dy2st.{name}" for name in unit.library] or ["null"]
+    library = ", ".join(f"{{ptr, {gap}}} {{ptr {at}, {gap} zeroinitializer}}" for at in addresses)
+    table = f"@dy2st.exported.library = hidden constant [{len(addresses)} x {{ptr, {gap}}}] [{library}], align 8"
     texts = [
         *unit.kernels.texts.values(),
         *unit.module.texts.values(),

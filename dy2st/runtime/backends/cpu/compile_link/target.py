@@ -46,7 +46,14 @@ class Target:
         """Whether code finds what it uses relative to itself, so that images can be made of it (elf_linker.py)."""
         return self.triple.startswith("x86_64") and "linux" in self.triple
 
+    @property
+    def is_wasm(self) -> bool:
+        """Whether it is WebAssembly with addresses of four bytes; a component in memory has eight there too."""
+        return self.triple.startswith("wasm32")
+
     def _model(self) -> dict[str, str]:
+        if self.is_wasm:
+            return {"codemodel": self.code_model, "reloc": "static"}
         if self.code_model:
             return {"codemodel": self.code_model, "reloc": "pic"}
         return {"codemodel": "small", "reloc": "pic"} if self.is_relative else {"codemodel": "jitdefault"}
