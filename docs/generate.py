@@ -41,7 +41,8 @@ dy2st turns plain Python on tensors into one static, differentiable, saveable Pr
 - [Architecture](architecture.md): the layers, and the way of a call through them
 - What Python can do in a Program: [the page](python-support.md); when something is slow or differs:
   [debugging](debugging.md); the [glossary](glossary.md)
-- [Serving](serving.md) saved models over HTTP; [a Program in a page](browser.md); [scale](scaling.md) on paper; [checking a project](check-project.md)
+- [Serving](serving.md) saved models over HTTP; [a Program in a page](browser.md);
+  [scale](scaling.md) on paper; [checking a project](check-project.md)
 - [Examples](examples.md): programs to read and to run, from LeNet to a detector
 - [From torch](from-torch.md): its weights in Layers, its models by ONNX
 - [Paddle's names](paddle-names.md): which of them are here, and what differs

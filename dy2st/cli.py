@@ -90,11 +90,13 @@ def _parser() -> argparse.ArgumentParser:
     onnx.add_argument("-o", "--output", metavar="FILE.onnx", type=Path, help="default: beside the model")
     onnx.add_argument("--train", action="store_true", help="write it as in training")
     onnx.set_defaults(command=_onnx)
-    build = commands.add_parser("build", help="write a saved model as a C library or as WebAssembly, which need no Python")
+    build = commands.add_parser("build", help="write a saved model as C library or WebAssembly, without Python")
     build.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
     build.add_argument("-o", "--output", metavar="DIR", type=Path, help="default: a folder beside the model")
     build.add_argument("--name", help="what files and functions are called; default: what the model is called")
-    build.add_argument("--target", choices=NAMES, help="which CPU it is for, wasm32 for pages and node; default: this machine's kind")
+    build.add_argument(
+        "--target", choices=NAMES, help="which CPU it is for (wasm32: pages, node); default: this machine's"
+    )
     build.add_argument("--strict", action="store_true", help="the same bits on every CPU, those of DY2ST_STRICT=1")
     build.add_argument("--weights-apart", action="store_true", help="the library reads its weights from their file")
     build.add_argument("--train", action="store_true", help="write it as in training")

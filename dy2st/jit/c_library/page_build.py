@@ -22,6 +22,7 @@ def write(library: Library, objects: Sequence[bytes], tools: Toolchain, folder: 
     texts = {
         f"{name}.mjs": page_files.module(library),
         f"{name}.d.ts": page_files.types(library),
+        f"{name}.d.mts": f'export * from "./{name}.js"; // of which TypeScript finds {name}.d.ts\n',
         "index.html": page_files.page(library),
     }
     inner = {f"{name}.h": c_source.header(library), f"{name}.c": c_source.source(library, in_page=True)}

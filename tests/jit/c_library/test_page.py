@@ -12,7 +12,7 @@ from dy2st.static import InputSpec
 from tests.jit.c_library.chromium import Page, needs_chromium, page, served
 from tests.jit.c_library.in_node import built, needs_zig
 
-pytestmark = [needs_zig, needs_chromium]
+pytestmark = [pytest.mark.slow, needs_zig, needs_chromium]
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """Programs as WebAssembly: under strict mode the same bits as in Python, for all that a library may have."""
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,19 @@ from tests.jit.c_library import test_state_in_c as states
 from tests.jit.c_library.in_node import array, built, calls, in_node, needs_node, needs_zig, told
 
 pytestmark = [needs_zig, needs_node]
-FILES = {"index.html", "model.d.ts", "model.mjs", "model.wasm"}
+FILES = {"index.html", "model.d.mts", "model.d.ts", "model.mjs", "model.wasm"}
+USE = """
+import { load, ModelError } from "./model.mjs";
+const model = await load("model.wasm", { seed: 3 });
+const x = { data: new Float32Array(3), shape: [1, 3] };
+const { output_0, output_1 } = model.forward({ x, y: { data: [1, 2, 3], shape: [1, 3] }, flag: true });
+const [sum, flag]: [Float32Array, boolean] = [output_0.data, output_1];
+try { model.another().free(); } catch (error) { if (error instanceof ModelError) console.log(error.code, sum, flag); }
+// @ts-expect-error: an input is missing
+model.forward({ x, flag: true });
+// @ts-expect-error: data of another type
+model.forward({ x: { data: new Float64Array(3), shape: [1, 3] }, y: x, flag: true });
+"""
 RNG = np.random.default_rng(3)
 
 
@@ -303,6 +317,15 @@ def test_a_module_imports_nothing(adder: Path) -> None:
     """
     assert in_node(adder, script) == [[], *[["forward"]] * 4]
     assert {file.name for file in adder.iterdir()} - {"script.mjs", "told.json"} == FILES
+
+
+@pytest.mark.skipif(shutil.which("tsc") is None, reason="tsc, TypeScript's compiler, is not installed")
+def test_typescript_takes_the_types(adder: Path) -> None:
+    (adder / "use.mts").write_text(USE)
+    flags = "--noEmit --strict --target es2022 --lib es2022,dom --module nodenext"
+    ran = subprocess.run(["tsc", *flags.split(), "use.mts"], cwd=adder, capture_output=True, text=True, check=False)
+    (adder / "use.mts").unlink()
+    assert not ran.returncode, ran.stdout
 
 
 def test_types_are_written_for_typescript(adder: Path) -> None:
