@@ -218,13 +218,13 @@ def test_weights_may_be_a_file_apart(tmp_path: Path) -> None:
     folder = built(linear, [InputSpec([None, 4], name="x")], tmp_path, weights=False)
     script = """
     import { readFile } from "node:fs/promises";
-    try { await load(); } catch (error) { print(error.message); }
+    try { await load(); } catch (error) { print(`${error.code}: ${error.message}`); }
     const model = await load(undefined, { weights: await readFile("model.safetensors") });
     print(got(() => model.forward(given(told))));
     """
     x = normal(3, 4)
     refused, result = in_node(folder, script, told(x=x))
-    assert refused.startswith("the weights of model are not built in")
+    assert refused.startswith("BAD_FILE: the weights of model are not built in")
     np.testing.assert_allclose(array(result["output"]), linear(paddle.to_tensor(x)).numpy(), rtol=1e-6)
 
 

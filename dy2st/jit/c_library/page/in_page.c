@@ -19,6 +19,7 @@ static void end_host(instance *m) { (void)m; }
 
 /* ---- weights: a file's content is what options.weights points to ---- */
 static size_t content_bytes;
+static int created;
 
 static int read_weights(instance *m, const char *content) {
   size_t known = sizeof HEADER - 1;
@@ -41,15 +42,19 @@ EXPORT(create) instance *page_create(int64_t seed, int64_t most_bytes, const cha
   instance *made;
   OPTIONS options = {.weights = weights, .most_bytes = (uint64_t)most_bytes, .seed = (uint64_t)seed};
   content_bytes = bytes;
-  NAME(create)(&options, &made);
+  created = NAME(create)(&options, &made);
   return made;
 }
+
+EXPORT(created) int page_created(void) { return created; }
 
 EXPORT(free) void page_free(instance *m) { NAME(free)(m); }
 
 EXPORT(error) const char *page_error(const instance *m) { return NAME(error)(m); }
 
-EXPORT(allocate) void *page_allocate(size_t bytes) { return aligned_alloc(64, (bytes + 63) & ~(size_t)63); }
+EXPORT(allocate) void *page_allocate(size_t bytes) {
+  return bytes > SIZE_MAX - 64 ? NULL : aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+}
 
 EXPORT(release) void page_release(void *block) { free(block); }
 

@@ -1,4 +1,5 @@
-// Made by `dy2st build --target wasm32`. It needs model.wasm alone, in a page, a worker, node or deno.
+// Made by `dy2st build --target wasm32`. It needs model.wasm alone, in a page, a worker or node.
+// Addresses come from WebAssembly as signed numbers of 32 bits: `>>> 0` makes them what they are.
 
 const CODES = ["OK", "INVALID", "FAILED", "NO_MEMORY", "BUSY", "BAD_FILE"];
 const ARRAYS = {
@@ -52,9 +53,9 @@ export class Model {
     this.#code = code;
     const { exports } = code;
     const at = weights ? this.#put(weights) : 0;
-    this.#instance = exports.create(BigInt(seed), BigInt(mostBytes), at, weights ? weights.length : 0);
+    this.#instance = exports.create(BigInt(seed), BigInt(mostBytes), at, weights ? weights.length : 0) >>> 0;
     exports.release(at);
-    if (!this.#instance) throw new ModelError("BAD_FILE", this.#text(exports.error(0)));
+    if (!this.#instance) throw new ModelError(CODES[exports.created()], this.#text(exports.error(0) >>> 0));
     code.table.functions.forEach((told, number) => {
       this[told.name] = (inputs = {}) => this.#run(number, told, inputs);
     });
@@ -77,7 +78,7 @@ export class Model {
     const file = new Uint8Array(8 + header.length + table.bytes);
     new DataView(file.buffer).setBigUint64(0, BigInt(header.length), true);
     file.set(header, 8);
-    file.set(new Uint8Array(exports.memory.buffer, exports.weights(this.#instance), table.bytes), 8 + header.length);
+    file.set(new Uint8Array(exports.memory.buffer, exports.weights(this.#instance) >>> 0, table.bytes), 8 + header.length);
     return file;
   }
 
@@ -97,7 +98,7 @@ export class Model {
 
   #put(bytes) {
     const { exports } = this.#code;
-    const at = exports.allocate(bytes.length);
+    const at = exports.allocate(bytes.length) >>> 0;
     if (!at) throw new ModelError("NO_MEMORY", "no memory for the weights");
     new Uint8Array(exports.memory.buffer, at, bytes.length).set(bytes);
     return at;
@@ -111,7 +112,8 @@ export class Model {
   #run(number, told, inputs) {
     const { exports } = this.#alive();
     const given = checked(told, inputs);
-    const layout = new Uint32Array(exports.memory.buffer, exports.layout(number), 2 + 2 * given.length + 2 * told.outputs.length);
+    const count = 2 + 2 * given.length + 2 * told.outputs.length;
+    const layout = new Uint32Array(exports.memory.buffer, exports.layout(number) >>> 0, count);
     const [inputBytes, outputBytes, ...places] = layout;
     const starts = [];
     let bytes = aligned(inputBytes) + aligned(outputBytes);
@@ -139,7 +141,7 @@ export class Model {
       this.#code.lost = error instanceof RangeError ? "too many calls inside of each other" : error.message;
       throw new ModelError("FAILED", `${told.name}: ${this.#code.lost}`);
     }
-    if (code) throw new ModelError(CODES[code], this.#text(exports.error(this.#instance)));
+    if (code) throw new ModelError(CODES[code], this.#text(exports.error(this.#instance) >>> 0));
     const results = {};
     told.outputs.forEach((value, i) => {
       const at = 2 * (given.length + i);
@@ -152,7 +154,7 @@ export class Model {
     const { exports } = this.#code;
     if (bytes > this.#roomBytes) {
       exports.release(this.#room);
-      this.#room = exports.allocate(bytes);
+      this.#room = bytes < 2 ** 32 ? exports.allocate(bytes) >>> 0 : 0;
       this.#roomBytes = this.#room ? bytes : 0;
       if (!this.#room) throw new ModelError("NO_MEMORY", "no memory for the inputs");
     }
@@ -160,7 +162,7 @@ export class Model {
   }
 }
 
-const aligned = (bytes) => (bytes + 63) & ~63;
+const aligned = (bytes) => Math.ceil(bytes / 64) * 64;
 
 /** Return the elements and shapes of inputs in the order of the table; ModelError for what is not as the table says. */
 function checked(told, inputs) {
@@ -170,11 +172,11 @@ function checked(told, inputs) {
       throw new ModelError("INVALID", `${told.name} has no input '${name}': its inputs are ${known.join(", ") || "none"}`);
   return told.inputs.map((value) => {
     if (inputs[value.name] === undefined) throw new ModelError("INVALID", `input '${value.name}' is missing`);
-    return told_as(value, inputs[value.name]);
+    return converted(value, inputs[value.name]);
   });
 }
 
-function told_as(value, given) {
+function converted(value, given) {
   const { name, dtype, shape: wanted } = value;
   const wrong = (text) => new ModelError("INVALID", `input '${name}': ${text}`);
   const rank = wanted.length;
