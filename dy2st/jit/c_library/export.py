@@ -32,6 +32,8 @@ from dy2st.records import field, record
 from dy2st.runtime.backends.cpu.standalone import standalone
 
 _RANDOM = {"seed": "SEED", "draw": "DRAW"}
+_TAKEN = frozenset({"create", "free", "save", "error", "options"})
+"""What every library has beside the functions of its model."""
 _WRITTEN = {"random": "DRAW", "seed": "SEED"}
 
 
@@ -90,7 +92,8 @@ def export_library(
     title = identifier(name or _usual_name(layer)).lower()
     draft = _Draft(title, aimed, saved)
     for method in saved.methods:
-        draft.add(identifier(method), the_call(saved, method))
+        function = identifier(method)
+        draft.add(f"{function}_" if function in _TAKEN else function, the_call(saved, method))
     return draft.written(Path(path), weights)
 
 

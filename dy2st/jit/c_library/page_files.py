@@ -25,8 +25,8 @@ _ARRAYS = {
     "float64": "Float64Array",
 }  # fmt: skip
 _NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}
-_TAKEN = frozenset({"constructor", "functions", "another", "save", "free"})
-"""What a model of JavaScript has beside its functions."""
+_TAKEN = frozenset({"constructor", "functions", "another"})
+"""What a model of JavaScript has beside its functions, and no library in C."""
 
 
 def with_table(wasm: bytes, library: Library) -> bytes:
@@ -56,8 +56,8 @@ def table(library: Library) -> dict[str, Any]:
 def method(entry: Entry) -> str:
     """Return what a function is called in JavaScript.
 
-    >>> method(Entry("save", (), (), (), ()))
-    'save_'
+    >>> method(Entry("another", (), (), (), ()))
+    'another_'
     """
     return f"{entry.name}_" if entry.name in _TAKEN else entry.name
 

@@ -10,6 +10,8 @@ import pytest
 
 import dy2st as paddle
 from dy2st import nn
+from dy2st.cli import main
+from dy2st.jit.c_library.signature import NoFormInC
 from dy2st.static import InputSpec
 from tests.jit.c_library import test_constructs_in_c as constructs
 from tests.jit.c_library import test_state_in_c as states
@@ -334,3 +336,35 @@ def test_types_are_written_for_typescript(adder: Path) -> None:
     assert "  flag: boolean;\n" in text
     assert "  output_0: Tensor<Float32Array>;\n" in text
     assert "forward(inputs: ForwardInputs): ForwardOutputs;" in text
+
+
+def test_the_command_writes_a_module(tmp_path: Path) -> None:
+    linear = nn.Linear(4, 2)
+    paddle.jit.save(linear, str(tmp_path / "lin"), [InputSpec([None, 4], name="x")])
+    made = ["-o", str(tmp_path / "made"), "--name", "model"]
+    assert main(["build", str(tmp_path / "lin"), "--target", "wasm32", *made]) == 0
+    x = normal(3, 4)
+    ((result,),) = calls(tmp_path / "made", {"x": x})
+    np.testing.assert_allclose(result, linear(paddle.to_tensor(x)).numpy(), rtol=1e-6)
+
+
+class Kept(nn.Layer):
+    """A method that is called as one is that every model has."""
+
+    @paddle.jit.to_static(input_spec=[InputSpec([None], name="x")])
+    def forward(self, x):
+        return x * 2
+
+    @paddle.jit.to_static(input_spec=[InputSpec([None], name="x")])
+    def save(self, x):
+        return x + 1
+
+
+def test_a_method_does_not_hide_what_models_have(tmp_path: Path) -> None:
+    folder = built(Kept(), None, tmp_path)
+    assert calls(folder, {"x": np.ones(1, np.float32)}, function="save_")[0][0].tolist() == [2]
+
+
+def test_complex_numbers_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoFormInC, match=r"input 'x' is complex64.*: JavaScript has no array of complex64"):
+        built(lambda x: x, [InputSpec([None], "complex64", name="x")], tmp_path)
