@@ -13,6 +13,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 (the older Python that starts this
     sys.exit("dy2st needs Python 3.11 or newer, and this is Python " + sys.version.split()[0])
 
 import argparse
+import ast
 import hashlib
 import importlib.util
 import os
@@ -30,12 +31,13 @@ VENV = ROOT / ".venv"
 STAMP = VENV / "dy2st-stamp"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 LOCKED_GROUPS = ("build", "test", "check", "examples")
+RECIPES = ("digits_cnn", "cart_ppo", "word_vectors", "grammar_lstm")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the subcommand that the command line names; return its exit status."""
     options, rest = _parser().parse_known_args(arguments)
-    if rest and options.command not in (test, bench, projects):
+    if rest and options.command not in (demo, test, bench, projects):
         _parser().error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     return options.command(options)
@@ -52,10 +54,16 @@ def setup(options: argparse.Namespace) -> int:
 
 
 def demo(options: argparse.Namespace) -> int:
-    """Run examples/demo.py."""
-    del options
+    """Run examples/demo.py, or the recipe that is named; further arguments go to the recipe."""
+    if options.list:
+        for name in RECIPES:
+            text = ast.get_docstring(ast.parse((ROOT / "examples" / f"{name}.py").read_text())) or ""
+            print(f"{name:16} {text.splitlines()[0]}")
+        return 0
+    if options.name not in ("demo", *RECIPES):
+        _parser().error(f"there is no recipe {options.name}: {', '.join(RECIPES)}")
     ensure_environment()
-    return _python("examples/demo.py")
+    return _python(f"examples/{options.name}.py", *options.rest)
 
 
 def test(options: argparse.Namespace) -> int:
@@ -246,7 +254,10 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     add(setup)
-    add(demo)
+    showing = add(demo)
+    showing.usage = "dev.py demo [-h] [--list] [NAME [--steps N] [--out DIR] [--resume]]"
+    showing.add_argument("name", nargs="?", default="demo", metavar="NAME", help="a recipe (docs/recipes.md)")
+    showing.add_argument("--list", action="store_true", help="print the recipes")
     testing = add(test)
     testing.usage = "dev.py test [-h] [--fast | --soak] [--gpu] [--twice] [pytest arguments]"
     testing.epilog = "Examples: dev.py test -k while_loop -x     dev.py test tests/ir --update-golden"

@@ -43,7 +43,8 @@ dy2st turns plain Python on tensors into one static, differentiable, saveable Pr
   [debugging](debugging.md); the [glossary](glossary.md)
 - [Serving](serving.md) saved models over HTTP; [a Program in a page](browser.md);
   [scale](scaling.md) on paper; [checking a project](check-project.md)
-- [Examples](examples.md): programs to read and to run, from LeNet to a detector
+- [Examples](examples.md): programs to read and to run, from LeNet to a detector; [recipes](recipes.md) with the
+  figures that they reach
 - [From torch](from-torch.md): its weights in Layers, its models by ONNX
 - [Paddle's names](paddle-names.md): which of them are here, and what differs
 - [Which op is defined on what](dtypes-of-ops.md): bool, integers, floats, complex numbers

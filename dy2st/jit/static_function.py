@@ -75,6 +75,7 @@ class StaticFunction(ProgramOfCall):
         self._named = named_call(function)
         functools.update_wrapper(self, function)
         self.__dy2st_function__ = function if instance is None else types.MethodType(function, instance)
+        self.__wrapped__ = self.__dy2st_function__  # a method, so that inspect.signature leaves out `self`
 
     # ---- as a method -----------------------------------------------------------------------------------------------
     def __get__(self, instance: Any, owner: type | None = None) -> StaticFunction:

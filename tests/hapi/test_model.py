@@ -1,5 +1,6 @@
 """Model: what Paddle 3.3 gave for the same data and weights, what callbacks see, saving, refusals."""
 
+import inspect
 import re
 
 import numpy as np
@@ -56,6 +57,18 @@ def test_fit_learns_and_evaluate_and_predict_agree():
     assert after["loss"][0] < before["loss"][0]
     (scores,) = model.predict(Data(), batch_size=8, stack_outputs=True, verbose=0)
     assert np.mean(scores.argmax(1) == Y[:, 0]) == after["acc"]
+
+
+def test_a_network_under_to_static_tells_its_inputs_from_labels():
+    network = paddle.jit.to_static(paddle.nn.Linear(4, 2))
+    assert [*inspect.signature(network.forward).parameters] == [
+        *inspect.signature(paddle.nn.Linear.forward).parameters
+    ][1:]
+    model = paddle.Model(network)
+    model.prepare(paddle.optimizer.SGD(0.1, parameters=network.parameters()), paddle.nn.CrossEntropyLoss())
+    before = model.evaluate(Data(), batch_size=8, verbose=0)["loss"][0]
+    model.fit(Data(), batch_size=8, epochs=3, verbose=0)
+    assert model.evaluate(Data(), batch_size=8, verbose=0)["loss"][0] < before
 
 
 def test_callbacks_see_a_run_in_order():
