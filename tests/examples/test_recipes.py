@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dy2st as paddle
@@ -112,6 +113,27 @@ def test_the_best_model_is_what_remains(example, tmp_path):
     curves = training.train(step, lambda: next(figures), keeper, 3, every=1)
     assert curves.figures == [0.2, 0.9, 0.3]
     assert float(model.weight) == 1.0
+
+
+def test_a_cart_moves_as_in_gymnasium_and_stands_until_it_falls(example):
+    ppo = example("cart_ppo")
+    moved = ppo.move(paddle.zeros([1, 4]), paddle.to_tensor([1]))
+    np.testing.assert_allclose(moved.numpy(), [[0, 0.19512195, 0, -0.29268293]], rtol=1e-6)
+
+    def leftwards(state):
+        return paddle.to_tensor([[1.0, 0.0]]).expand([state.shape[0], 2]), None
+
+    stood = [float(stands(leftwards, 5)) for stands in (ppo.standing, paddle.jit.to_static(ppo.standing))]
+    assert all(7 < ticks < 13 for ticks in stood)
+
+
+def test_advantages_are_what_the_recurrence_says(example):
+    ppo = example("cart_ppo")
+    values, goes_on = np.array([[1.0], [2.0], [3.0]], "float32"), np.array([[1.0], [0.0]], "float32")
+    last = 1 - 2.0
+    first = 1 + ppo.DISCOUNT * 2 - 1 + ppo.DISCOUNT * ppo.SMOOTH * last
+    found = ppo.advantages(paddle.to_tensor(values), paddle.to_tensor(goes_on))
+    np.testing.assert_allclose(found.numpy(), [[first], [last]], rtol=1e-6)
 
 
 def test_a_plain_axis_takes_any_finite_value(example, tmp_path):
