@@ -1,4 +1,4 @@
-"""Gradients where a derivative is singular or does not exist: at the origin of a norm, behind a `where`."""
+"""Gradients where a derivative is singular or one-sided: the origin of a norm, behind a `where`, bounds, ties."""
 
 import numpy as np
 import pytest
@@ -30,6 +30,16 @@ SINGULAR = {
         [3**-0.5, 0.0],
     ),
 }
+ONE_SIDED = {
+    "elu": (paddle.nn.functional.elu, [0.0], [1.0], [1.0]),
+    "elu, alpha": (lambda x: paddle.nn.functional.elu(x, 0.5), [0.0], [0.5], [0.5]),
+    "celu": (lambda x: paddle.nn.functional.celu(x, 0.5), [0.0], [1.0], [2.0]),
+    "selu": (lambda x: paddle.nn.functional.selu(x, 1.5, 2.0), [0.0], [3.0], [3.0]),
+    "leaky_relu": (paddle.nn.functional.leaky_relu, [0.0, -1.0], [1.0, 0.01], [0.0, 0.0]),
+    "clip": (lambda x: paddle.clip(x, -1.0, 2.0), [-1.0, 0.0, 2.0, 3.0], [1.0, 1.0, 1.0, 0.0], [0.0] * 4),
+    "mode": (lambda x: paddle.mode(x)[0], [1.0, 2.0, 2.0, 1.0], [0.0, 0.0, 0.0, 1.0], [0.0] * 4),
+}
+"""A function, points, first and second derivatives (of the sum, against itself) there."""
 
 
 def gradient(f, x, static):
@@ -60,3 +70,10 @@ def test_a_singular_derivative_behind_a_where_has_no_part(f, x, wanted, static):
     np.testing.assert_allclose(gradient(f, x, static), wanted)
     second = gradient(lambda x: paddle.incubate.autograd.vjp(f, x)[1], x, static)
     assert np.isfinite(second).all()
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["eager", "static"])
+@pytest.mark.parametrize(("f", "x", "first", "second"), ONE_SIDED.values(), ids=ONE_SIDED)
+def test_at_a_bound_or_tie_the_derivative_is_that_of_the_side_that_holds_there(f, x, first, second, static):
+    np.testing.assert_allclose(gradient(f, x, static), first)
+    np.testing.assert_allclose(gradient(lambda x: paddle.incubate.autograd.vjp(f, x)[1] + 0 * x, x, static), second)

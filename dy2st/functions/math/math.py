@@ -191,7 +191,7 @@ atan2 = _two("atan2", "the angle of the point (y, x) from the positive axis", as
 def clip(x: Any, min: Any = None, max: Any = None, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Return x with what is below `min` set to it and what is above `max` set to it.
 
-    The dtype is that of x; integers that a float bounds become floats.
+    The dtype is that of x; integers that a float bounds become floats. The derivative at a bound is 1, as inside.
 
     >>> import dy2st as paddle
     >>> paddle.clip(paddle.to_tensor([-1.0, 0.5, 3.0]), 0.0, 1.0).tolist()
@@ -208,7 +208,8 @@ def _clipped(x: Any, min: Any, max: Any) -> Tensor:
     dtype = x.dtype
     for bound, made in ((min, _MAXIMUM), (max, _MINIMUM)):
         if bound is not None:
-            x = apply(made, *pair(x, bound, "clip"))
+            x, limit = pair(x, bound, "clip")
+            x = apply(made, limit, x)  # of two equal ones the derivative goes to the second
     return cast_to(x, dtype)
 
 

@@ -94,21 +94,30 @@ def searchsorted(
 ) -> Tensor:  # fmt: skip
     """Return where values would go in a sequence in ascending order: before equal ones, or behind with `right`.
 
-    With `sorter`, the integers of `argsort`, the sequence need not be in order.
+    NaN comes last in that order, as in `sort`. With `sorter`, the integers of `argsort`, the sequence need not be in
+    order.
     """
     if sorter is not None:
         line = tensor(sorted_sequence, "searchsorted")
         sorted_sequence = apply(op("take_along_axis"), line, tensor(sorter, "searchsorted"), axis=line.ndim - 1)
-    line, values = pair(sorted_sequence, values, "searchsorted")
+    sequence, values = pair(sorted_sequence, values, "searchsorted")
     if side not in (None, "left", "right"):
         raise ValueError(f"searchsorted: side is {side!r}, not 'left' or 'right'")
     behind = right or side == "right"
-    if line.ndim > 1:
-        line = apply(op("expand_dims"), line, axes=(line.ndim - 1,))
+    line = apply(op("expand_dims"), sequence, axes=(sequence.ndim - 1,)) if sequence.ndim > 1 else sequence
     wide = apply(op("expand_dims"), values, axes=(values.ndim,))
     before = line <= wide if behind else line < wide
     found = apply(op("sum"), before, axis=(before.ndim - 1,), keepdim=False)
+    if values.dtype.is_floating:
+        found = comparison.where(comparison.isnan(values), _places_of_nan(sequence, behind), found)
     return cast_to(found, dtypes.int32) if out_int32 else found
+
+
+def _places_of_nan(line: Tensor, behind: bool) -> Tensor:
+    """Return where NaN goes in sequences in ascending order, of which it is the last: before other NaN, or behind."""
+    known = comparison.isnan(line)
+    counted = comparison.logical_or(known, True) if behind else comparison.logical_not(known)
+    return apply(op("sum"), counted, axis=(line.ndim - 1,), keepdim=line.ndim > 1)
 
 
 def bucketize(

@@ -35,9 +35,9 @@ def relu6(x: Any, name: str | None = None) -> Tensor:
 
 @composite
 def leaky_relu(x: Any, negative_slope: float = 0.01, name: str | None = None) -> Tensor:
-    """Return x where it is positive, else negative_slope * x."""
+    """Return x where it is not negative, else negative_slope * x; the derivative at 0 is 1, as Paddle's."""
     x = ordered_floating(x, "leaky_relu")
-    return piecewise(x > 0, x, x * negative_slope)
+    return piecewise(x >= 0, x, x * negative_slope)
 
 
 @composite
@@ -72,7 +72,8 @@ def rrelu(
 def elu(x: Any, alpha: float = 1.0, name: str | None = None) -> Tensor:
     """Return x where it is positive, else alpha * (e^x - 1)."""
     x = ordered_floating(x, "elu")
-    return piecewise(x > 0, x, math.expm1(math.minimum(x, 0.0)) * alpha)
+    positive = x > 0
+    return piecewise(positive, x, math.expm1(piecewise(positive, 0.0, x)) * alpha)
 
 
 @composite
@@ -81,7 +82,8 @@ def celu(x: Any, alpha: float = 1.0, name: str | None = None) -> Tensor:
     if alpha == 0:
         raise ZeroDivisionError("celu: alpha cannot be 0")
     x = ordered_floating(x, "celu")
-    return piecewise(x > 0, x, math.expm1(math.minimum(x, 0.0) / alpha) * alpha)
+    positive = x > 0
+    return piecewise(positive, x, math.expm1(piecewise(positive, 0.0, x) / alpha) * alpha)
 
 
 @composite

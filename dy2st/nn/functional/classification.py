@@ -35,9 +35,9 @@ def cross_entropy(
 
     `input` has the classes along `axis`: scores, or probabilities where not `use_softmax`. `label` is class numbers,
     without that axis or with an extent of 1 there, or probabilities of the input's shape where `soft_label`. `weight`
-    has a factor for each class; the mean is over the sum of those factors. Labels of `ignore_index` have no loss; the
-    mean is over the others where `ignore_index` is not negative, and over all, as Paddle has it, where it is. With
-    `label_smoothing` e, labels become (1 - e) * label + e / classes.
+    has a factor for each class; the mean is over the sum of those factors, and 0 where that is 0. Labels of
+    `ignore_index` have no loss; the mean is over the others where `ignore_index` is not negative, and over all, as
+    Paddle has it, where it is. With `label_smoothing` e, labels become (1 - e) * label + e / classes.
 
     >>> import dy2st as paddle
     >>> loss = paddle.nn.functional.cross_entropy(paddle.zeros([1, 4]), paddle.to_tensor([2]))
@@ -70,27 +70,30 @@ def cross_entropy(
         return loss.sum()
     if reduction == "none":
         return loss.squeeze(axis) if squeeze else loss
-    return loss.mean() if factors is None else loss.sum() / factors
+    return loss.mean() if factors is None else _weighed(loss, factors)
 
 
 def _hard(
     input: Tensor, label: Tensor, weight: Any, axis: int, use_softmax: bool, smoothing: float, ignore_index: int
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the loss of each label and what the mean divides by; None is the number of all labels."""
+    """Return the loss of each label and what it counts in the mean; None is 1 for each label."""
     counts = label != ignore_index
     present = cast_to(counts, input.dtype)
     known = piecewise(counts, label, 0)
     if smoothing:
         vectors = hot(known.squeeze(axis), input.shape[axis], input.dtype).moveaxis(-1, axis)
-        loss = _soft(input, vectors, weight, axis, use_softmax, smoothing)[0] * present
+        loss, factors = _soft(input, vectors, weight, axis, use_softmax, smoothing)
+        if factors is not None:
+            return loss * present, factors * present
+        loss = loss * present
     elif use_softmax:
         loss = apply(_CROSS_ENTROPY, input, label, axis=axis, ignore_index=int(ignore_index))
     else:
         loss = -math.log(apply(_ALONG, input, known, axis=axis)) * present
     if weight is None:
-        return loss, math.maximum(present.sum(), 1.0) if ignore_index >= 0 else None
+        return loss, present if ignore_index >= 0 else None
     factors = apply(_TAKE, weight, known, axis=0) * present
-    return (loss if smoothing else loss * factors), factors.sum()
+    return loss * factors, factors
 
 
 def _soft(
@@ -105,7 +108,13 @@ def _soft(
     shape = [1] * input.ndim
     shape[axis] = -1
     factors = (label * weight.reshape(shape)).sum(axis, keepdim=True)
-    return loss * factors, factors.sum()
+    return loss * factors, factors
+
+
+def _weighed(loss: Tensor, factors: Tensor) -> Tensor:
+    """Return the mean over the sum of factors; where they sum up to 0, so does the loss."""
+    total = factors.sum()
+    return loss.sum() / piecewise(total == 0, 1.0, total)
 
 
 @composite
@@ -137,7 +146,7 @@ def nll_loss(
 ) -> Tensor:
     """Return -input[label], for log-probabilities [batch, classes, ...] and labels [batch, ...].
 
-    The mean is over the sum of the labels' weights; labels equal to `ignore_index` count nothing.
+    The mean is over the sum of the labels' weights, 0 where that is 0; labels equal to `ignore_index` count nothing.
     """
     check_reduction(reduction, "nll_loss")
     input, label = floating(input, "nll_loss"), tensor(label, "nll_loss")
@@ -151,7 +160,7 @@ def nll_loss(
     loss = -apply(_ALONG, input, known, axis=1) * factors
     if reduction == "none":
         return loss.squeeze(1)
-    return loss.sum() if reduction == "sum" else loss.sum() / factors.sum()
+    return loss.sum() if reduction == "sum" else _weighed(loss, factors)
 
 
 @composite

@@ -35,7 +35,7 @@ class _Choice(Ufunc):
 
 
 class Maximum(_Choice):
-    """The larger of x and y, NaN if one is; the derivative goes to x where x > y, else to y (as Paddle's)."""
+    """The larger of x and y, NaN if one is; the derivative goes to x where x > y, else to y."""
 
     name = "maximum"
     function = "maximum"
@@ -43,7 +43,7 @@ class Maximum(_Choice):
 
 
 class Minimum(_Choice):
-    """The smaller of x and y, NaN if one is; the derivative goes to x where x < y, else to y (as Paddle's)."""
+    """The smaller of x and y, NaN if one is; the derivative goes to x where x < y, else to y."""
 
     name = "minimum"
     function = "minimum"

@@ -9,6 +9,7 @@ from tests.values.row import EAGER, row
 _FIXED = ("float64", "float32", "strided")
 _PAIRS = np.array([[0, 1], [1, 2]])
 _TWICE = np.array([1, 1])
+_UNORDERED = np.array([2.0, np.nan, 5.0])
 _REPEATED = np.array([3, 1, 1, 3, 3, 2])
 
 
@@ -97,6 +98,9 @@ ROWS = [
         B)])).but(known_extents=True),
     row("bucketize", (V, np.sort(V)), np.searchsorted(np.sort(V), V).astype(np.int32), out_int32=True),
     row("bucketize", (V, np.sort(V)), np.searchsorted(np.sort(V), V, "right"), right=True),
+    *(row("searchsorted", (line, _UNORDERED), np.searchsorted(line, _UNORDERED, side), side=side)
+      for line in (np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, np.nan, np.nan])) for side in ("left", "right")),
+    row("bucketize", (np.array(np.nan), np.sort(V)), np.asarray(len(V))),
     row("nonzero", (I * Q,), np.argwhere(I * Q)),
     row("nonzero", (Q,), tuple(np.nonzero(Q)), as_tuple=True).but(variants=_FIXED),
     row("argwhere", (Q,), np.argwhere(Q)),

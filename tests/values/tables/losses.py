@@ -158,6 +158,11 @@ _SMOOTH = np.eye(3)[CLASSES] * 0.9 + 0.1 / 3
 _SOFT = special.softmax(Y, 1)
 
 
+def _weighed(labels):
+    """Return the loss of soft labels, times the mean weight of their classes."""
+    return -(labels * special.log_softmax(X, 1)).sum(1) * (labels @ W)
+
+
 def _focal(x, t, alpha=0.25, gamma=2.0):
     p = special.expit(x)
     right = p * t + (1 - p) * (1 - t)
@@ -183,6 +188,14 @@ _OTHERS = [
         use_softmax=False),
     row("nn.functional.cross_entropy", (X, CLASSES), -(_SMOOTH * special.log_softmax(X, 1)).sum(1).mean(),
         label_smoothing=0.1),
+    row("nn.functional.cross_entropy", (X, CLASSES), _weighed(_SMOOTH).sum() / (_SMOOTH @ W).sum(), weight=W,
+        label_smoothing=0.1),
+    row("nn.functional.cross_entropy", (X, np.eye(3)[CLASSES]), _weighed(_SMOOTH).sum() / (_SMOOTH @ W).sum(), weight=W,
+        label_smoothing=0.1, soft_label=True),
+    row("nn.functional.cross_entropy", (X, np.full(4, 2)), np.asarray(0.0), weight=np.array([1.0, 1.0, 0.0])),
+    row("nn.functional.cross_entropy", (X, np.full(4, 2)), np.asarray(0.0), weight=W, ignore_index=2),
+    row("nn.functional.nll_loss", (LOG, np.full(4, 2)), np.asarray(0.0), ignore_index=2),
+    row("nn.functional.nll_loss", (LOG, np.full(4, 2)), np.asarray(0.0), weight=np.array([1.0, 1.0, 0.0])),
     row("nn.functional.softmax_with_cross_entropy", (X, CLASSES[:, None]),
         -special.log_softmax(X, 1)[np.arange(4), CLASSES][:, None]),
     row("nn.functional.softmax_with_cross_entropy", (X, _SOFT),
