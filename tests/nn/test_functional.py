@@ -163,3 +163,17 @@ def test_global_initializers_come_before_defaults():
 def test_bad_arguments(act, error, text):
     with pytest.raises(error, match=text):
         act()
+
+
+WANTED = [0]
+
+
+def test_dice_loss_of_labels_whose_last_extent_is_not_known_while_tracing(rng):
+    def loss(*tensors):
+        wanted = [tensors[i] for i in WANTED]
+        return F.dice_loss(*tensors), len(wanted)
+
+    x, labels = paddle.to_tensor(rng.uniform(size=(5, 3, 2))), paddle.to_tensor(rng.integers(0, 2, (5, 3, 1)))
+    found, count = paddle.jit.to_static(loss, full_graph=True)(x, labels)
+    np.testing.assert_allclose(found.numpy(), loss(x, labels)[0].numpy())
+    assert count == 1

@@ -198,7 +198,7 @@ def dice_loss(input: Any, label: Any, epsilon: float = 1e-5, name: str | None = 
     input = floating(input, "dice_loss")
     if label.ndim != input.ndim or (isinstance(label.shape[-1], int) and label.shape[-1] != 1):
         raise ValueError(f"dice_loss: labels of shape {label.shape} need the input's axes and 1 as the last extent")
-    hot = one_hot(label.squeeze(-1), input.shape[-1]).astype(input.dtype)
+    hot = one_hot(label.reshape(label.shape[:-1]), input.shape[-1]).astype(input.dtype)
     axes = list(range(1, input.ndim))
     overlap = (input * hot).sum(axes)
     return (1.0 - overlap * 2.0 / (input.sum(axes) + hot.sum(axes) + epsilon)).mean()
