@@ -28,6 +28,7 @@ OTHER_NAMES = {
     "dy2st/ir/traits.py": "ways to combine",
     "dy2st/functions/inplace.py": "public functions",
     "dy2st/nn/clip.py": "settings",
+    "dy2st/paddle_files/legacy.py": "operators of PaddlePaddle's files",
     "dy2st/runtime/tracer/builtins/builtins.py": "Python's functions",
     "dy2st/runtime/tracer/builtins/container_methods.py": "methods of Python's containers",
     "dy2st/runtime/backends/cpu/libm/core/emitter.py": "instructions of LLVM",

@@ -129,6 +129,7 @@ __all__ = [
     "matrices",
     "messages",
     "minimum_maximum",
+    "model_parts",
     "normalization",
     "optional",
     "pooling",
