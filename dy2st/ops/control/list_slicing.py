@@ -230,7 +230,6 @@ class ListWiden(Op):
     """
 
     name = "list_widen"
-    moves_elements = True
     attributes = ("type", "tags", "wrap")
 
     def infer(self, items: ListType, *, type: ListType, tags: tuple[int, ...], wrap: bool) -> Type:
