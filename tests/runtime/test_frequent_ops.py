@@ -92,7 +92,7 @@ def test_attributes_that_are_equal_and_mean_another_thing_are_told_apart():
     x = paddle.to_tensor([[0.0, -1.0]])
     for slope in (0.0, -0.0, 1, 1.0, True):
         made = F.leaky_relu(x, slope).numpy()
-        assert np.signbit(made).tolist() == np.signbit(np.where(x.numpy() > 0, x.numpy(), x.numpy() * slope)).tolist()
+        assert np.signbit(made).tolist() == np.signbit(np.where(x.numpy() >= 0, x.numpy(), x.numpy() * slope)).tolist()
 
 
 def test_dtypes_have_code_of_their_own():
