@@ -7,6 +7,7 @@ adds. Operands are taken from few values, so that many ops take the same value t
 from __future__ import annotations
 
 import functools
+import math
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -103,7 +104,7 @@ class Author:
     def made(self, b: Builder, wanted: Type) -> Value:
         rng = self.rng
         if isinstance(wanted, TensorType):
-            large = any(isinstance(e, int) and e > 1000 for e in wanted.shape)
+            large = math.prod(e for e in wanted.shape if isinstance(e, int)) > 10_000
             if wanted.rank and (large or rng.random() < 0.6):
                 dims = [self.length(b) if not isinstance(e, int) else e for e in wanted.shape]
                 return b.shaped("full", [self.made(b, TensorType(wanted.dtype, ()))], dims)

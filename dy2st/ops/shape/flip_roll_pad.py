@@ -138,7 +138,8 @@ class _Triangle(Op):
         return x
 
     def eval(self, xp: Any, x: Any, *, diagonal: int) -> Any:
-        return getattr(xp, self.name)(x, diagonal)
+        rows, columns = x.shape[-2:]
+        return getattr(xp, self.name)(x, max(-rows, min(diagonal, columns)))
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip
@@ -182,7 +183,8 @@ class Diagonal(Op):
         return TensorType(x.dtype, (*rest, length))  # type: ignore[arg-type]
 
     def eval(self, xp: Any, x: Any, *, offset: int, axes: tuple[int, int]) -> Any:
-        return xp.diagonal(x, offset, *axes)
+        rows, columns = x.shape[axes[0]], x.shape[axes[1]]
+        return xp.diagonal(x, max(-rows, min(offset, columns)), *axes)  # NumPy reads elsewhere from -(2 ** 31) on
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   **attributes: Any) -> Tangents:  # fmt: skip

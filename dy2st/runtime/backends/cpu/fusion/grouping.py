@@ -218,6 +218,14 @@ class Schedule:
             return None
         return main
 
+    def _ordered(self, main: FusedGroup, other: FusedGroup) -> list[Operation]:
+        """Return the operations of two open groups, repeated numbers first.
+
+        One group may repeat a number that the other read from memory, where it was written in between.
+        """
+        members = list(dict.fromkeys((*other.members, *main.members)))
+        return sorted(members, key=lambda o: self.maker.get(o.results[0]) in (main, other))
+
     def _merge(self, main: FusedGroup, other: FusedGroup) -> bool:
         if main.space != other.space or (None not in (main.outer, other.outer) and main.outer != other.outer):
             return False
@@ -227,7 +235,7 @@ class Schedule:
         outer = main.outer if main.outer is not None else other.outer
         if outer is not None and not all(even(m, outer, main.space) for m in maps.values()):
             return False
-        main.members = list(dict.fromkeys((*other.members, *main.members)))
+        main.members = self._ordered(main, other)
         main.maps, main.outer = maps, outer
         main.columns |= other.columns
         del self.open[other]

@@ -57,6 +57,23 @@ def test_a_repeated_number_belongs_to_each_nest_that_reads_it(rng):
     compare(REPEATED, rng.normal(size=(3, 5)).astype("float32"))
 
 
+def test_a_number_is_repeated_before_all_that_reads_it_in_nests_put_together(rng):
+    """One nest repeats the number itself; the other read it from memory, where the sum's operand was written."""
+    p = program(
+        "%n: int(N) = dim(%x) {axis=0}",
+        "%m: int(M) = dim(%x) {axis=1}",
+        "%t: float32[N, M] = broadcast(%c, %n, %m) {shape=(none, none)}",
+        "%a: float32[N, M] = add(%x, %t)",
+        "%s: float32[M, N] = transpose(%t) {perm=(1, 0)}",
+        "%b: float32[N, M] = sin(%t)",
+        "%d: float32[N, M] = minimum(%b, %a)",
+        "return %d, %s",
+        arguments="%x: float32[N, M], %c: float32[]",
+    )
+    assert groups(p)[-1] == ["broadcast", "sin", "add", "minimum"]
+    compare(p, rng.normal(size=(3, 5)).astype("float32"), np.float32(0.25))
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, 15, 16, 17, 255])
 def test_what_has_another_axis_of_extent_one_is_a_view_of_what_is_written(size, rng):
     p = program(

@@ -60,3 +60,20 @@ def test_a_negative_width_is_the_error_of_the_op():
     np.testing.assert_array_equal(native.run([x, np.array(2)])[0], np.ones(5))
     with pytest.raises(ValueError, match="pad widths must not be negative"):
         native.run([x, np.array(-1)])
+
+
+FAR = [-(1 << 40), -(1 << 31), (1 << 31) - 1, 1 << 31, 1 << 40]
+
+
+@pytest.mark.parametrize("offset", FAR)
+def test_a_diagonal_that_is_far_off_is_empty(offset):
+    """NumPy's own `diagonal` returns memory that is not the array's for an offset of -(2 ** 31)."""
+    x = tensor((4, 1, 4))
+    made = paddle.diagonal(paddle.to_tensor(x), offset, 0, 2)
+    assert made.shape == [1, 0]
+    matrix = paddle.to_tensor(x[:, 0])
+    kept = (paddle.tril, paddle.triu) if offset > 0 else (paddle.triu, paddle.tril)
+    np.testing.assert_array_equal(kept[0](matrix, offset), matrix)
+    assert not kept[1](matrix, offset).any()
+    same_natively(lambda x: paddle.diagonal(x, offset, 0, 2), x)
+    same_natively(lambda x: (paddle.tril(x, offset), paddle.triu(x, offset), paddle.roll(x, offset, 1)), x)

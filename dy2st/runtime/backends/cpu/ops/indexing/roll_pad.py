@@ -22,6 +22,8 @@ from dy2st.runtime.backends.cpu.ops.tensors import allocate, are_ints, extents, 
 from dy2st.runtime.backends.cpu.ops.views import is_memory, strides
 
 Made = Sequence[Components]
+_FARTHEST = 1 << 62
+"""No diagonal is so far off; sums of it and of an extent are below 2 ** 63."""
 
 
 @rule("flip", reads_gaps=True)
@@ -41,12 +43,13 @@ def flip(w: FunctionEmitter, operation: Operation, operands: list[Components]) -
 @rule("diagonal", reads_gaps=True)
 def diagonal(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write a view whose last axis moves along two axes."""
-    value, f, offset = operation.operands[0], w.f, operation.attributes["offset"]
+    value, f = operation.operands[0], w.f
     if not is_memory(value):
         return host_rule(w, operation, operands)
+    offset = max(-_FARTHEST, min(operation.attributes["offset"], _FARTHEST))
     shape, apart = extents(value, operands[0]), strides(w, value, operands[0])
     rows, columns = (a % len(shape) for a in operation.attributes["axes"])
-    below, right = max(-offset, 0), max(offset, 0)
+    below, right = least(f, shape[rows], max(-offset, 0)), least(f, shape[columns], max(offset, 0))
     length = most(f, 0, least(f, minus(f, shape[rows], below), minus(f, shape[columns], right)))
     first = plus(f, times(f, apart[rows], below), times(f, apart[columns], right))
     rest = [i for i in range(len(shape)) if i not in (rows, columns)]
@@ -64,9 +67,10 @@ def _view(
 @rule("tril", "triu")
 def triangle(w: FunctionEmitter, operation: Operation, operands: list[Components]) -> Made:
     """Write rows of which a part is kept: up to the diagonal, or from it on."""
-    value, f, offset = operation.operands[0], w.f, operation.attributes["diagonal"]
+    value, f = operation.operands[0], w.f
     if not is_memory(value):
         return host_rule(w, operation, operands)
+    offset = max(-_FARTHEST, min(operation.attributes["diagonal"], _FARTHEST))
     t, shape = tensor_type(value), extents(value, operands[0])
     made = allocate(w, t.dtype, shape)
     rows, columns, size = shape[-2], shape[-1], t.dtype.itemsize
