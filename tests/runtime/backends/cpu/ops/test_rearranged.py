@@ -62,7 +62,7 @@ def test_a_negative_width_is_the_error_of_the_op():
         native.run([x, np.array(-1)])
 
 
-FAR = [-(1 << 40), -(1 << 31), (1 << 31) - 1, 1 << 31, 1 << 40]
+FAR = [-(1 << 31), 1 - (1 << 31), (1 << 31) - 1, 1 << 31]
 
 
 @pytest.mark.parametrize("offset", FAR)
