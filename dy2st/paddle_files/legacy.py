@@ -21,7 +21,7 @@ _SAME = """
     floor gelu lgamma log log10 log1p log2 log_softmax logical_not logit logsigmoid mish relu relu6 round rsqrt selu
     sigmoid sign silu sin sinh softmax softplus softsign sqrt square stanh swish tan tanh tanh_shrink thresholded_relu
     trunc reciprocal pixel_shuffle pixel_unshuffle temporal_shift flip cumprod bitwise_not real imag conj assign unbind
-    dropout cast logsumexp p_norm
+    dropout cast logsumexp p_norm share_data
 """
 _TABLE = """
     hard_shrink = hardshrink: X -> Out
@@ -60,6 +60,7 @@ _TABLE = """
     bitwise_or: X Y -> Out
     bitwise_xor: X Y -> Out
     atan2: X1 X2 -> Out
+    complex: X Y -> Out
     lerp: X Y Weight -> Out
     kron: X Y -> Out
     dot: X Y -> Out
@@ -107,6 +108,9 @@ _TABLE = """
     index_select: X Index -> Out; dim=axis
     index_sample: X Index -> Out
     take_along_axis: Input Index -> Result; Axis=axis
+    index_add: X Index AddValue -> Out
+    index_put: x indices* value -> out
+    repeat_interleave: X RepeatsTensor|@Repeats -> Out; dim=axis
     put_along_axis: Input Index Value -> Result; Axis=axis Reduce=reduce Include_self=include_self
     one_hot_v2 = one_hot: X depth_tensor|@depth -> Out
     unique: X -> Out Indices Index Counts
@@ -118,6 +122,8 @@ _TABLE = """
     fill_any_like = full_like: X @value -> Out
     fill_zeros_like = full_like: X @value -> Out
     assign_value: -> Out
+    gaussian_random = gaussian: ShapeTensor|ShapeTensorList*|@shape -> Out
+    uniform_random = uniform: ShapeTensor|ShapeTensorList*|@shape @min @max -> Out
     range = arange: Start End Step -> Out
     linspace: Start Stop Num -> Out
     eye: @num_rows @num_columns -> Out
@@ -145,7 +151,6 @@ StridesTensor|StridesTensorList*|@strides -> Out; decrease_axis=decrease
     tile: X RepeatTimes|repeat_times_tensor*|@repeat_times -> Out
     roll: X ShiftsTensor|@shifts -> Out
     pad3d: X Paddings|@paddings -> Out; value=pad_value
-    pad2d = old_pad2d: X -> Out
     pad: X -> Out
     tril_triu: X -> Out
     increment: X -> Out
@@ -180,6 +185,7 @@ StridesTensor|StridesTensorList*|@strides -> Out; decrease_axis=decrease
     huber_loss: X Y -> Out Residual
     kldiv_loss: X Target -> Loss
     bce_loss: X Label -> Out
+    log_loss: Predicted Labels -> Loss
     yolo_box: X ImgSize -> Boxes Scores
     prior_box: Input Image -> Boxes Variances
     box_coder: PriorBox PriorBoxVar TargetBox -> OutputBox; box_normalized=normalized
@@ -188,6 +194,7 @@ StridesTensor|StridesTensorList*|@strides -> Out; decrease_axis=decrease
     multiclass_nms3: BBoxes Scores RoisNum -> Out Index NmsRoisNum
     matrix_nms: BBoxes Scores -> Out Index RoisNum
     deformable_conv: Input Offset Filter Mask -> Output
+    deformable_conv_v1 = deformable_conv: Input Offset Filter -> Output
     conditional_block: Cond -> Out*
     select_input: Mask X* -> Out
     while: Condition ->

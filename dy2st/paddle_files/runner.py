@@ -63,7 +63,6 @@ _FOLDED = frozenset(
         "assign",
         "increment",
         "where",
-        "assign_out",
         "shape",
         "shape64",
         "numel",

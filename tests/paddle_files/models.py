@@ -1,4 +1,4 @@
-"""Models that PaddlePaddle 2.6 and 3.3 saved (`tests/peers/paddle_files.py` says how), each with inputs and outputs."""
+"""Models that PaddlePaddle 2.6 and 3.3 saved (`tests/peers/paddle_files/` says how), each with inputs and outputs."""
 
 import io
 import zipfile
@@ -10,6 +10,13 @@ HERE = Path(__file__).parent
 RELEASES = {"2.6": ".pdmodel", "3.3": ".json"}
 EAGER = {"detection"}
 """What can be in no Program: `matrix_nms` is none."""
+
+
+RARE = {
+    "inside", "comparing", "bits", "of_complex", "drawn", "stretching", "choosing", "boxes", "errors_of", "attending",
+    "kept", "taken", "old_products", "old_shapes", "old_arithmetic",
+}  # fmt: skip
+"""Models of single operations, which need not be run in every way."""
 
 
 def names(release):

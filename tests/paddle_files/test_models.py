@@ -8,8 +8,10 @@ import pytest
 
 import dy2st as paddle
 from dy2st import cli, inference
+from dy2st.errors import FileFormatError
 from dy2st.jit.serialization.translated_layer import TranslatedLayer
-from tests.paddle_files.models import EAGER, RELEASES, assert_same, names, runs, unpacked
+from dy2st.paddle_files.rules import RULES
+from tests.paddle_files.models import EAGER, RARE, RELEASES, assert_same, names, runs, unpacked
 
 ALL = [(release, name) for release in RELEASES for name in names(release)]
 SOME = [(release, name) for release in RELEASES for name in ("resnet", "recurrent", "branches", "turns")]
@@ -38,7 +40,25 @@ def test_a_model_gives_what_paddlepaddle_gives(release, name, tmp_path):
     assert count
 
 
-@pytest.mark.parametrize(("release", "name"), [one for one in ALL if one[1] not in EAGER])
+def test_each_rule_is_run_by_a_model(tmp_path, monkeypatch):
+    run = set()
+
+    def noting(name, rule):
+        def noted(*operands):
+            run.add(name)
+            return rule(*operands)
+
+        return noted
+
+    for name, rule in RULES.items():
+        monkeypatch.setitem(RULES, name, noting(name, rule))
+    for release, name in ALL:
+        with expecting(name):
+            paddle.jit.load(unpacked(release, name, tmp_path)[0])
+    assert sorted(RULES.keys() - run) == []
+
+
+@pytest.mark.parametrize(("release", "name"), [one for one in ALL if one[1] not in EAGER | RARE])
 def test_a_model_is_a_hand_built_program(release, name, tmp_path):
     path, found = unpacked(release, name, tmp_path)
     paddle.enable_static()
@@ -54,7 +74,14 @@ def test_a_model_is_a_hand_built_program(release, name, tmp_path):
         paddle.disable_static()
 
 
-@pytest.mark.parametrize(("release", "name"), ALL)
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_hand_built_program_draws_nothing(release, tmp_path):
+    path, _ = unpacked(release, "drawn", tmp_path)
+    with pytest.raises(FileFormatError, match=r"draws random numbers or sets running statistics; jit.load takes it"):
+        paddle.static.load_inference_model(path, paddle.static.Executor())
+
+
+@pytest.mark.parametrize(("release", "name"), [one for one in ALL if one[1] not in RARE])
 def test_a_predictor_runs_a_model(release, name, tmp_path):
     path, found = unpacked(release, name, tmp_path)
     shutil.move(path + ".pdiparams", tmp_path / "weights") if name == "lenet" else None

@@ -10,6 +10,7 @@ import numpy as np
 from dy2st import dtypes
 from dy2st.functions.core.assigning import into as _into
 from dy2st.functions.core.operands import binary, cast_to, op, ordered, pair, tensor
+from dy2st.functions.shape.creation import full
 from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
@@ -161,9 +162,21 @@ def allclose(
 def equal_all(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return a 0-D bool tensor: have x and y one shape and equal elements?"""
     x, y = tensor(x, "equal_all"), tensor(y, "equal_all")
-    if x.ndim != y.ndim or any(a != b for a, b in zip(x.shape, y.shape, strict=True)):
+    same: list[Any] = []
+    for axis, (a, b) in enumerate(zip(x.shape, y.shape, strict=False)):
+        if type(a) is int and type(b) is int:
+            if a != b:
+                return tensor(np.asarray(False), "equal_all")
+        elif (equals := a == b) is not True:  # compared as far as both go, and not equal where one goes further
+            here = (slice(None),) * axis
+            x, y = x[(*here, slice(b))], y[(*here, slice(a))]
+            same.append(equals)
+    if x.ndim != y.ndim:
         return tensor(np.asarray(False), "equal_all")
-    return _all(equal(x, y))
+    made = _all(equal(x, y))
+    for equals in same:
+        made = logical_and(made, full([], equals, "bool"))
+    return made
 
 
 def _all(x: Tensor) -> Tensor:

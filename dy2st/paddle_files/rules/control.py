@@ -213,7 +213,7 @@ def _place(i: Any) -> Any:
     return T.reshape(i, []).item() if isinstance(i, Tensor) else i
 
 
-@operator("array_read")
+@operator("array_read", "slice_array_dense")
 def _array_read(node: Node, array: Any, i: Any) -> Any:
     return array_read(array, _place(i))
 
@@ -221,7 +221,7 @@ def _array_read(node: Node, array: Any, i: Any) -> Any:
 @operator("array_length")
 def _array_length(node: Node, array: Any) -> Any:
     found = array_length(array)
-    return found if isinstance(found, Tensor) else T.full([], found, "int64")
+    return T.full([1], found, "int64") if not isinstance(found, Tensor) else T.reshape(found, [1])
 
 
 @operator("array_to_tensor")

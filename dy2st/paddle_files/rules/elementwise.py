@@ -107,13 +107,8 @@ def _cast(node: Node, x: Any) -> Any:
     return T.cast(x, node.dtype("dtype", "out_dtype"))
 
 
-@operator("assign", "share_data", "memcpy_h2d", "memcpy_d2h")
+@operator("assign", "share_data")
 def _assign(node: Node, x: Any) -> Any:
-    return x
-
-
-@operator("assign_out")
-def _assign_out(node: Node, x: Any, output: Any) -> Any:
     return x
 
 

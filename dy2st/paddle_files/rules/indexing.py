@@ -8,6 +8,7 @@ import numpy as np
 
 from dy2st import tensor as T
 from dy2st.nn import functional as F
+from dy2st.paddle_files.rules.elementwise import number
 from dy2st.paddle_files.runner import Node, operator
 from dy2st.runtime.eager.tensor import Tensor
 
@@ -32,7 +33,7 @@ def _scatter_nd_add(node: Node, x: Any, index: Any, updates: Any) -> Any:
     return T.scatter_nd_add(x, index, updates)
 
 
-@operator("index_select", "index_select_strided")
+@operator("index_select")
 def _index_select(node: Node, x: Any, index: Any) -> Any:
     return T.index_select(x, index, node.get("axis", default=0))
 
@@ -78,9 +79,11 @@ def _masked_fill(node: Node, x: Any, mask: Any, value: Any) -> Any:
     return T.masked_fill(x, mask, value)
 
 
-@operator("repeat_interleave")
-def _repeat_interleave(node: Node, x: Any) -> Any:
-    return T.repeat_interleave(x, node.get("repeats"), node.get("axis", default=0))
+@operator("repeat_interleave", "repeat_interleave_with_tensor_index")
+def _repeat_interleave(node: Node, x: Any, repeats: Any = None) -> Any:
+    """Repeat as often as a number or a tensor says; PIR has the number as an attribute."""
+    said = node.get("repeats") if repeats is None else number(node.raw[1], repeats)
+    return T.repeat_interleave(x, said, node.get("axis", default=0))
 
 
 @operator("one_hot")

@@ -8,15 +8,19 @@ from dy2st import tensor as T
 from dy2st.nn import functional as F
 from dy2st.paddle_files.runner import Node, operator
 
-_INSIDE = {"NHWC": "NHWC", "NDHWC": "NDHWC", "NCHW": "NCHW", "NCDHW": "NCDHW", "AnyLayout": "NCHW"}
+_ORDERS = {
+    **dict.fromkeys(("NCHW", "NCDHW", "AnyLayout"), ("NCHW", "NCDHW")),
+    **dict.fromkeys(("NHWC", "NDHWC"), ("NHWC", "NDHWC")),
+}
+"""The order of axes for images and for volumes; files say of either as of the other."""
 
 
 def layout(node: Node, rank: int) -> str:
     """Return the order of axes that an attribute names."""
-    said = node.get("data_format", default="NCHW" if rank == 4 else "NCDHW")
-    if said not in _INSIDE:
+    said = node.get("data_format", default="AnyLayout")
+    if said not in _ORDERS:
         raise node.fail(f"the data format {said!r:.40}")
-    return _INSIDE[said]
+    return _ORDERS[said][rank - 4]
 
 
 def padding(node: Node) -> Any:
@@ -109,10 +113,15 @@ def _instance_norm(node: Node, x: Any, scale: Any, bias: Any) -> Any:
     return F.instance_norm(x, weight=scale, bias=bias, eps=node.get("epsilon", default=1e-5))
 
 
-@operator("rms_norm")
-def _rms_norm(node: Node, x: Any, scale: Any) -> Any:
-    over = node.get("normalized_shape") or list(scale.shape)
-    return F.rms_norm(x, over, scale, node.get("epsilon", default=1e-5))
+@operator("fused_rms_norm_quant")
+def _rms_norm(node: Node, x: Any, bias: Any, residual: Any, scale: Any, shift: Any) -> Any:
+    """Return the norm of x and what is added to it, and that sum."""
+    if node.get("quant_scale", default=-1.0) > 0:
+        raise node.fail("a result in int8")
+    for more in (bias, residual):
+        x = x if more is None else x + more
+    made = F.rms_norm(x, list(x.shape[node.get("begin_norm_axis", default=1) :]), scale, node.get("epsilon"))
+    return made if shift is None else made + shift, x
 
 
 @operator("embedding")
@@ -179,8 +188,3 @@ def _temporal_shift(node: Node, x: Any) -> Any:
 @operator("unfold")
 def _unfold(node: Node, x: Any) -> Any:
     return F.unfold(x, *(node.get(name) for name in ("kernel_sizes", "strides", "paddings", "dilations")))
-
-
-@operator("flash_attn")
-def _flash_attn(node: Node, q: Any, k: Any, v: Any, seed: Any = None, mask: Any = None) -> Any:
-    return F.scaled_dot_product_attention(q, k, v, mask, 0.0, bool(node.get("causal")), False)

@@ -35,6 +35,11 @@ def _bce_loss(node: Node, x: Any, label: Any) -> Any:
     return F.binary_cross_entropy(x, label, reduction="none")
 
 
+@operator("log_loss")
+def _log_loss(node: Node, x: Any, label: Any) -> Any:
+    return F.log_loss(x, label, node.get("epsilon", default=1e-4))
+
+
 @operator("huber_loss")
 def _huber_loss(node: Node, x: Any, label: Any) -> Any:
     """Return the loss, and the residual that Paddle keeps for its gradient."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dy2st import tensor as T
+from dy2st.functions.math import complex_numbers
 from dy2st.nn import functional as F
 from dy2st.paddle_files.runner import Node, operator
 
@@ -30,7 +31,7 @@ def _numel(node: Node, x: Any) -> Any:
     return T.cast(T.numel(x), "int64")
 
 
-@operator("reshape", "view_shape")
+@operator("reshape")
 def _reshape(node: Node, x: Any, shape: Any = None) -> Any:
     wanted = (node.ints(1) if len(node.raw) > 1 else node.get("dims")) or []
     return T.reshape(x, [x.shape[i] if isinstance(e, int) and e == 0 else e for i, e in enumerate(wanted)])
@@ -78,11 +79,6 @@ def _combine(node: Node, *xs: Any) -> Any:
 @operator("builtin.split")
 def _apart(node: Node, xs: Any) -> Any:
     return tuple(xs)
-
-
-@operator("builtin.slice")
-def _one(node: Node, xs: Any) -> Any:
-    return xs[node.get("index", default=0)]
 
 
 @operator("concat")
@@ -196,18 +192,15 @@ def _pad3d(node: Node, x: Any, widths: Any) -> Any:
     return F.pad(x, node.ints(1), mode, value, node.get("data_format", default="NCDHW"))
 
 
-@operator("old_pad2d")
-def _old_pad2d(node: Node, x: Any) -> Any:
-    top, bottom, left, right = node.get("paddings")
-    mode = node.get("mode", default="constant").replace("edge", "replicate")
-    value = node.get("pad_value", default=0.0)
-    return F.pad(x, [left, right, top, bottom], mode, value, node.get("data_format", default="NCHW"))
-
-
 @operator("pad")
 def _pad(node: Node, x: Any, value: Any = None) -> Any:
     fill = (node.get("pad_value", default=0.0)) if value is None else value.item()
     return F.pad(x, node.get("paddings"), "constant", fill)
+
+
+@operator("complex")
+def _complex(node: Node, x: Any, y: Any) -> Any:
+    return complex_numbers.complex(x, y)
 
 
 @operator("real")
