@@ -18,6 +18,7 @@ from dy2st.missing import no_attribute
 from dy2st.nn import functional as F
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.vision import ops as vision
+from dy2st.vision.ops.suppression import multiclass_nms
 
 
 def _softmax_loss(
@@ -152,6 +153,7 @@ _OTHER: dict[str, Callable[..., Any]] = {
     ),
     "matmul_v2": face.matmul,
     "mean_all": lambda x: x.mean(),
+    "multiclass_nms3": multiclass_nms,
     "p_norm": lambda x, porder=2.0, axis=-1, epsilon=1e-12, keepdim=False, asvector=False: face.norm(
         x, porder, None if asvector else axis, keepdim
     ),

@@ -8,13 +8,11 @@ import numpy as np
 
 HERE = Path(__file__).parent
 RELEASES = {"2.6": ".pdmodel", "3.3": ".json"}
-EAGER = {"detection"}
-"""What can be in no Program: `matrix_nms` is none."""
 
 
 RARE = {
     "inside", "comparing", "bits", "of_complex", "drawn", "stretching", "choosing", "boxes", "errors_of", "attending",
-    "kept", "taken", "old_products", "old_shapes", "old_arithmetic",
+    "kept", "suppressing", "taken", "old_products", "old_shapes", "old_arithmetic",
 }  # fmt: skip
 """Models of single operations, which need not be run in every way."""
 

@@ -7,6 +7,7 @@ import pytest
 
 import dy2st as paddle
 from dy2st.vision import ops
+from dy2st.vision.ops.suppression import multiclass_nms
 
 RNG = np.random.default_rng(5)
 
@@ -61,6 +62,42 @@ def test_scores_are_less_by_their_overlap():
     soft, _, none = ops.matrix_nms(boxes, scores, 0.06, 0.1, -1, 1, True, 2.0, return_rois_num=False)
     np.testing.assert_allclose(soft.numpy()[:, 1], [0.9], rtol=1e-6)
     assert none is None
+
+
+@pytest.mark.parametrize("top", [-1, 4, 0])
+def test_boxes_of_many_images_and_classes_that_overlap_better_ones_go(top):
+    images = RNG.integers(1, 4)
+    boxes = np.stack([boxes_of(20) for _ in range(images)])
+    scores = RNG.permutation(images * 3 * 20).reshape(images, 3, 20).astype("float32")
+    wanted, numbers, counts = [], [], []
+    for i in range(images):
+        found = [(c, j) for c in (0, 2) for j in greedy(boxes[i], np.argsort(-scores[i, c]), 0.3)]
+        found = [(c, j) for c, j in found if scores[i, c, j] > 30]
+        best = sorted(found, key=lambda at: -scores[i, at[0], at[1]])[: None if top < 0 else top]
+        stay = [at for at in found if at in best]
+        wanted += [[c, scores[i, c, j], *boxes[i, j]] for c, j in stay]
+        numbers += [[i * 20 + j] for _, j in stay]
+        counts.append(len(stay))
+    for _ in range(2):
+        made = same_in_a_program(
+            lambda b, s: multiclass_nms(b, s, None, 30.0, -1, top, 0.3, background_label=1), boxes, scores
+        )
+        assert made[0].shape == [len(wanted), 6]
+        np.testing.assert_allclose(made[0].numpy(), np.asarray(wanted, "float32").reshape(-1, 6))
+        assert (made[1].tolist(), made[2].tolist()) == (numbers, counts)
+
+
+def test_no_box_is_above_the_score():
+    assert same_in_a_program(lambda b: ops.nms(b, 0.5), boxes_of(0)).tolist() == []
+    boxes, scores = boxes_of(4)[None], np.zeros((1, 2, 4), "float32")
+    for function in (
+        lambda b, s: multiclass_nms(b, s, None, 0.5),
+        lambda b, s: ops.matrix_nms(b, s, 0.5, 0.1, -1, -1, return_index=True),
+    ):
+        made = same_in_a_program(function, boxes, scores)
+        assert sorted(part.shape for part in made) == [[0, 1], [0, 6], [1]]
+    with pytest.raises(NotImplementedError, match="nms_eta below 1"):
+        multiclass_nms(boxes, scores, nms_eta=0.5)
 
 
 def between(image, y, x):

@@ -6,6 +6,7 @@ from typing import Any
 
 from dy2st.paddle_files.runner import Node, operator
 from dy2st.vision import ops
+from dy2st.vision.ops.suppression import multiclass_nms
 
 
 @operator("yolo_box")
@@ -54,6 +55,18 @@ def _deformable_conv(node: Node, x: Any, offset: Any, w: Any, mask: Any = None) 
 @operator("nms")
 def _nms(node: Node, boxes: Any) -> Any:
     return ops.nms(boxes, node.get("threshold", default=1.0))
+
+
+@operator("multiclass_nms3")
+def _multiclass_nms(node: Node, boxes: Any, scores: Any, counts: Any = None) -> Any:
+    """Return what is kept, its places, how many of each image."""
+    if counts is not None or node.get("nms_eta", default=1.0) != 1.0:
+        raise node.fail("boxes that are counted, or a threshold that falls")
+    return multiclass_nms(
+        boxes, scores, None, node.get("score_threshold"), node.get("nms_top_k"), node.get("keep_top_k"),
+        node.get("nms_threshold", default=0.3), bool(node.get("normalized", default=True)), 1.0,
+        node.get("background_label", default=0),
+    )  # fmt: skip
 
 
 @operator("matrix_nms")

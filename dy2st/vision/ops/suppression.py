@@ -1,19 +1,20 @@
-"""Boxes that overlap better ones, left out (`nms`) or marked down (`matrix_nms`)."""
+"""Boxes that overlap better ones, left out (`nms`, `multiclass_nms`) or marked down (`matrix_nms`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dy2st.dtypes import int32
 from dy2st.functions.core.operands import cast_to, floating, tensor
 from dy2st.functions.linalg.linalg import matmul
 from dy2st.functions.math.math import clip, exp, maximum, minimum
-from dy2st.functions.math.search import argsort, nonzero
+from dy2st.functions.math.search import argsort, nonzero, sort
 from dy2st.functions.shape.concat_split import concat, stack
-from dy2st.functions.shape.creation import full_like, ones_like
+from dy2st.functions.shape.creation import full_like, ones_like, zeros_like
 from dy2st.functions.shape.diagonals import tril, triu
 from dy2st.functions.shape.gather_scatter import gather
+from dy2st.ir.context import current
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.static.nn import while_loop
 
@@ -37,7 +38,7 @@ def kept(boxes: Tensor, iou_threshold: float, alike: Any = None, more: float = 0
     over = overlaps(boxes, boxes, more) > iou_threshold
     over = over if alike is None else over.logical_and(alike)
     before = tril(cast_to(over, boxes.dtype), -1)
-    stays = ones_like(before[:, :1])
+    stays = ones_like(boxes[:, :1])
 
     def turn(stays: Tensor, changed: Tensor) -> list[Tensor]:
         new = cast_to(matmul(before, stays) == 0.0, stays.dtype)
@@ -105,33 +106,109 @@ def matrix_nms(
         [m, 6] with class, score, x1, y1, x2, y2; the numbers of the boxes or None; how many of each image, or None.
     """
     bboxes, scores = floating(bboxes, "matrix_nms"), floating(scores, "matrix_nms")
-    found: list[tuple[Tensor, Tensor]] = []
-    n = bboxes.shape[1]
     more = 0.0 if normalized else 1.0
-    for image in range(bboxes.shape[0]):
-        parts: list[tuple[Tensor, Tensor]] = []
-        for label in (c for c in range(scores.shape[1]) if c != background_label):
-            chosen = nonzero(scores[image, label] > score_threshold)[:, 0]
-            order = argsort(gather(scores[image, label], chosen), descending=True, stable=True)
-            chosen = gather(chosen, order if nms_top_k < 0 else order[:nms_top_k])
-            boxes, score = gather(bboxes[image], chosen), gather(scores[image, label], chosen)
-            less = score * _decay(triu(overlaps(boxes, boxes, more), 1), use_gaussian, gaussian_sigma)
-            row = concat([stack([full_like(less, label), less], 1), boxes], 1)
-            stay = nonzero(less > post_threshold)[:, 0]
-            parts.append((gather(row, stay), gather(chosen, stay) + image * n))
-        rows, numbers = (concat([p[i] for p in parts]) for i in (0, 1))
+
+    def decayed(boxes: Tensor, score: Tensor) -> tuple[Tensor, Tensor]:
+        less = score * _decay(triu(overlaps(boxes, boxes, more), 1), use_gaussian, gaussian_sigma)
+        return less, less > post_threshold
+
+    def best(rows: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
         order = argsort(rows[:, 1], descending=True, stable=True)
         order = order if keep_top_k < 0 else order[:keep_top_k]
-        found.append((gather(rows, order), gather(numbers, order)))
-    index = concat([f[1] for f in found]).reshape([-1, 1]) if return_index else None
-    counts = stack([cast_to(ones_like(f[1]).sum(), int32) for f in found])
-    return concat([f[0] for f in found]), index, counts if return_rois_num else None
+        return gather(rows, order), gather(numbers, order)
+
+    rows, index, counts = _of_each_image(bboxes, scores, decayed, best, score_threshold, nms_top_k, background_label)
+    return rows, index if return_index else None, counts if return_rois_num else None
+
+
+def multiclass_nms(
+    bboxes: Any, scores: Any, rois_num: Any = None, score_threshold: float = 0.0, nms_top_k: int = -1,
+    keep_top_k: int = -1, nms_threshold: float = 0.3, normalized: bool = True, nms_eta: float = 1.0,
+    background_label: int = -1,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return the boxes of each class that stay, by class and then best first (Paddle's operator multiclass_nms3).
+
+    Parameters
+    ----------
+    bboxes, scores
+        [batch, n, 4] and [batch, classes, n].
+    rois_num
+        None: how many boxes an image has is in the shape. NotImplementedError for a tensor.
+    score_threshold, nms_threshold
+        What a score must be above, and the overlap with a better box from which on a box goes.
+    nms_top_k, keep_top_k
+        So many of a class are compared, and so many of an image stay; -1 for all.
+    nms_eta
+        1: the threshold is the same for all boxes. NotImplementedError for less.
+
+    Returns
+    -------
+    tuple
+        [m, 6] with class, score, x1, y1, x2, y2; [m, 1], the numbers of the boxes; how many there are of each image.
+    """
+    if rois_num is not None or nms_eta != 1.0:
+        raise NotImplementedError("multiclass_nms: boxes that are counted by rois_num, or nms_eta below 1")
+    bboxes, scores = floating(bboxes, "multiclass_nms"), floating(scores, "multiclass_nms")
+    more = 0.0 if normalized else 1.0
+
+    def suppressed(boxes: Tensor, score: Tensor) -> tuple[Tensor, Tensor]:
+        return score, kept(boxes, nms_threshold, more=more)
+
+    def best(rows: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+        if keep_top_k < 0:
+            return rows, numbers
+        order = sort(argsort(rows[:, 1], descending=True, stable=True)[:keep_top_k])
+        return gather(rows, order), gather(numbers, order)
+
+    return _of_each_image(bboxes, scores, suppressed, best, score_threshold, nms_top_k, background_label)
+
+
+def _of_each_image(
+    bboxes: Tensor, scores: Tensor, suppress: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    best: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], score_threshold: float, nms_top_k: int, background: int,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return rows, numbers and counts: `suppress` says of boxes of one class their scores and which stay."""
+
+    def image(bboxes: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+        parts: list[tuple[Tensor, Tensor]] = []
+        for label in (c for c in range(scores.shape[0]) if c != background):
+            chosen = nonzero(scores[label] > score_threshold)[:, 0]
+            order = argsort(gather(scores[label], chosen), descending=True, stable=True)
+            chosen = gather(chosen, order if nms_top_k < 0 else order[:nms_top_k])
+            boxes = gather(bboxes, chosen)
+            score, stays = suppress(boxes, gather(scores[label], chosen))
+            row = concat([stack([full_like(score, label), score], 1), boxes], 1)
+            stay = nonzero(stays)[:, 0]
+            parts.append((gather(row, stay), gather(chosen, stay)))
+        rows, numbers = (concat([p[i] for p in parts]) for i in (0, 1))
+        return best(rows, numbers)
+
+    trace = current().trace
+    return (_all_images if trace is None else trace.convert(_all_images))(bboxes, scores, image)
+
+
+def _all_images(
+    bboxes: Tensor, scores: Tensor, image: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Join what images have; under a trace this source is converted."""
+    rows: list[Tensor] = []
+    numbers: list[Tensor] = []
+    counts: list[Tensor] = []
+    n = bboxes.shape[1]
+    for i in range(bboxes.shape[0]):
+        row, number = image(bboxes[i], scores[i])
+        rows.append(row)
+        numbers.append(number + i * n)
+        counts.append(cast_to(ones_like(number).sum(), int32))
+    return concat(rows), cast_to(concat(numbers), int32).reshape([-1, 1]), stack(counts)
+
+
+_all_images.__dy2st_convert__ = True  # type: ignore[attr-defined]
 
 
 def _decay(over: Tensor, gaussian: bool, sigma: float) -> Tensor:
     """Return what a score is times, from the overlaps [better, worse]: the least that a better box leaves of it."""
-    if over.shape[0] == 0:
-        return over.sum(0)
-    most = over.max(0)[:, None]  # how much the better box itself is overlapped
+    none = zeros_like(over.sum(0, keepdim=True))  # so that there is a greatest and a least of no boxes
+    most = concat([none, over]).max(0)[:, None]  # how much the better box itself is overlapped
     left = exp((most * most - over * over) * sigma) if gaussian else (1.0 - over) / (1.0 - most)
-    return left.min(0)
+    return concat([none + 1.0, left]).min(0)

@@ -116,6 +116,32 @@ case([spec("prior", [3, 4]), spec("variance", [3, 4]), spec("target", [None, 4])
       np.full((3, 4), 0.1, "float32") + _CORNERS * 0.01, _CORNERS[:2] + 0.25, f32(2, 3, 4)])(boxes)  # fmt: skip
 
 
+def suppressing(corners, scores):
+    settings = {
+        "score_threshold": 0.2, "nms_top_k": 4, "keep_top_k": 5, "nms_threshold": 0.3, "normalized": True,
+        "nms_eta": 1.0, "background_label": 0,
+    }  # fmt: skip
+    soft = paddle.vision.ops.matrix_nms(corners, scores, 0.2, 0.1, 4, 5, return_index=True, return_rois_num=True)
+    if paddle.framework.in_dynamic_or_pir_mode():
+        return *soft, *paddle._C_ops.multiclass_nms3(corners, scores, None, *settings.values())
+    from paddle.base.layer_helper import LayerHelper
+
+    helper = LayerHelper("multiclass_nms3")
+    kinds = {"Out": "float32", "Index": "int32", "NmsRoisNum": "int32"}
+    made = {slot: helper.create_variable_for_type_inference(dtype) for slot, dtype in kinds.items()}
+    helper.append_op(type="multiclass_nms3", inputs={"BBoxes": corners, "Scores": scores}, outputs=made, attrs=settings)
+    return *soft, *made.values()
+
+
+def _crowd(images):
+    low = R.uniform(0, 4, (images, 7, 2))
+    found = np.concatenate([low, low + R.uniform(1, 3, (images, 7, 2))], 2).astype("float32").round(2)
+    return [found, R.uniform(0, 1, (images, 3, 7)).astype("float32").round(3)]
+
+
+case([spec("corners", [None, 7, 4]), spec("scores", [None, 3, 7])], _crowd(1), _crowd(3))(suppressing)
+
+
 @case([spec("x", [None, 2, 5, 6]), spec("offset", [None, 18, 5, 6]), spec("mask", [None, 9, 5, 6])],
       [f32(2, 2, 5, 6), f32(2, 18, 5, 6) * 0.5, abs(f32(2, 9, 5, 6))])  # fmt: skip
 class Deformed(nn.Layer):
