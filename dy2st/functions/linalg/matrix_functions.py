@@ -23,6 +23,7 @@ from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
 _INVERSE, _SOLVE, _CHOLESKY, _EIGH = op("inverse"), op("solve"), op("cholesky"), op("eigh")
+_OF_COMPLEX = ("inverse", "det", "solve")
 _TRIL, _TRIU, _EXPAND, _SQUEEZE = op("tril"), op("triu"), op("expand_dims"), op("squeeze")
 
 
@@ -256,7 +257,7 @@ def _weighed(x: Tensor, weights: list[Tensor], ddof: bool, graded: bool) -> tupl
 
 def _matrices(x: Any, name: str, least: int = 2) -> Tensor:
     x = floating(x, name)
-    if x.dtype.kind == "c":
+    if x.dtype.kind == "c" and name not in _OF_COMPLEX:
         raise TypeError(f"{name}() of complex matrices is not supported")
     if x.dtype in (dtypes.float16, dtypes.bfloat16):
         raise TypeError(f"{name}() of {x.dtype.name} matrices is not supported: LAPACK has none; cast to float32")
