@@ -177,7 +177,7 @@ def test_lu_has_first_and_second_derivatives(shape, static):
 def test_complete_qr_has_a_square_factor(matrix, static):
     run = paddle.jit.to_static(lambda x: linalg.qr(x, "complete"), full_graph=True) if static else linalg.qr
     q, r = (t.numpy() for t in (run(paddle.to_tensor(matrix)) if static else run(paddle.to_tensor(matrix), "complete")))
-    rows, columns = matrix.shape[-2:]
+    rows = matrix.shape[-2]
     assert q.shape[-2:] == (rows, rows)
     np.testing.assert_allclose(q.swapaxes(-1, -2) @ q, np.broadcast_to(np.eye(rows), q.shape), atol=1e-12)
     np.testing.assert_allclose(q @ r, matrix, atol=1e-12)
