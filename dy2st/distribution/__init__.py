@@ -23,9 +23,9 @@ from dy2st.distribution.event_transforms import (
 )
 from dy2st.distribution.exponential_family import ExponentialFamily
 from dy2st.distribution.gammas import Beta, Chi2, Dirichlet, Gamma, StudentT
+from dy2st.distribution.independent import Independent
 from dy2st.distribution.multivariate_normal import MultivariateNormal
-from dy2st.distribution.transformed import Independent, TransformedDistribution
-from dy2st.distribution.transforms import ChainTransform, Transform
+from dy2st.distribution.transforms import ChainTransform, Transform, TransformedDistribution
 from dy2st.missing import missing_in
 
 __getattr__ = missing_in(__name__)

@@ -76,9 +76,7 @@ def deserialize_program(data: bytes) -> Program:
         constants = {name: array for name, array in arrays.items() if name.startswith(CONSTANT)}
         made = from_json(written, constants, ())
         arguments, results = checked(metadata, made, None, KIND)
-    program, _, fetches = program_of(made, arguments, results, None, global_scope())
-    program.fetches = fetches
-    return program
+    return program_of(made, arguments, results, None, global_scope())[0]
 
 
 def deserialize_persistables(program: Program, data: bytes, executor: Any) -> Program:
