@@ -11,6 +11,10 @@ from typing import Any
 from dy2st.dtypes import int64
 from dy2st.functions.core.operands import cast_to, tensor
 from dy2st.functions.math.comparison import where
+from dy2st.functions.math.graph_sampling import reindex_graph as reindex_graph
+from dy2st.functions.math.graph_sampling import reindex_heter_graph as reindex_heter_graph
+from dy2st.functions.math.graph_sampling import sample_neighbors as sample_neighbors
+from dy2st.functions.math.graph_sampling import weighted_sample_neighbors as weighted_sample_neighbors
 from dy2st.functions.shape.creation import full, zeros, zeros_like
 from dy2st.functions.shape.gather_scatter import gather, put_along_axis
 from dy2st.functions.shape.manipulation import reshape

@@ -33,10 +33,9 @@ _MISSING = {
         MmapStorage
     """,
     "statements of static mode, still to come": """
-        static.ctr_metric_bundle static.deserialize_persistables static.deserialize_program static.load_from_file
+        static.ctr_metric_bundle
         static.nn.sequence_conv static.nn.sequence_expand static.nn.sequence_first_step
         static.nn.sequence_last_step static.nn.sequence_pool static.nn.sequence_softmax static.nn.static_pylayer
-        static.normalize_program static.save_to_file static.serialize_persistables static.serialize_program
     """,
 }
 MISSING = {f"paddle.{name}": why for why, names in _MISSING.items() for name in names.split()}

@@ -28,10 +28,10 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "runtime",
         "files",
         "functions",
-        "nn regularizer linalg tensor fft signal distribution",
+        "nn regularizer linalg tensor fft signal",
         "optimizer",
         "static geometric sparse audio text profiler incubate amp array_api io metric autograd device utils",
-        "jit distributed vision hapi callbacks",
+        "jit distributed distribution vision hapi callbacks",
         "fluid export onnx interop paddle_files viz project framework version inference operators",
         "fleets scaling serving",
         "<face> cli __main__",  # <face> is dy2st/__init__.py

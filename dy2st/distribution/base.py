@@ -17,9 +17,10 @@ from dy2st.runtime.eager.tensor import Tensor
 
 
 def parameters(*values: Any, name: str) -> list[Tensor]:
-    """Return numbers and tensors as float tensors of one shape."""
+    """Return numbers and tensors as float tensors of one shape, in the dtype of the first that is no number."""
     made = [floating(to_tensor(v) if isinstance(v, (list, tuple)) else v, name) for v in values]
-    return list(broadcast_tensors([cast_to(t, made[0].dtype) for t in made])) if len(made) > 1 else made
+    leading = next((t for t, v in zip(made, values, strict=True) if not isinstance(v, (int, float))), made[0])
+    return list(broadcast_tensors([cast_to(t, leading.dtype) for t in made])) if len(made) > 1 else made
 
 
 def converted(kind: type) -> None:

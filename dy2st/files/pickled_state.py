@@ -138,7 +138,7 @@ def _dtype(code: Any, align: Any = False, copy: Any = True) -> _DType:
 
 def _scalar(dtype: Any, data: Any) -> Any:
     _require(isinstance(dtype, _DType))
-    return _filled(dtype, (), data, "C").item()
+    return _filled(dtype, (), data, "C")[()]
 
 
 def _named(pair: Any) -> Any:

@@ -13,6 +13,7 @@ A file is data: reading it evaluates nothing and imports nothing, and any other 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,14 +58,24 @@ def write(
     The file is written whole or not at all: when it cannot be, OSError leaves an older file as it was.
     """
     target = file_name(path)
+    safetensors_io.write(target, FORMAT, VERSION, tensors, _strings(program, metadata))
+    return target
+
+
+def to_bytes(program: Mapping[str, Any], tensors: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> bytes:
+    """Return what `write` would write."""
+    out = io.BytesIO()
+    safetensors_io.write_to(out, FORMAT, VERSION, tensors, _strings(program, metadata))
+    return out.getvalue()
+
+
+def _strings(program: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
     text = strict_json.dumps(dict(program))
-    strings = {
+    return {
         "program": text,
         "program_sha256": hashlib.sha256(text.encode()).hexdigest(),
         "metadata": strict_json.dumps(dict(metadata)),
     }
-    safetensors_io.write(target, FORMAT, VERSION, tensors, strings)
-    return target
 
 
 def read(
@@ -76,13 +87,25 @@ def read(
     FileFormatError says in one line what is wrong with a file that is damaged, newer, or not ours.
     """
     with safetensors_head.opened(found(path)) as opened:
-        tensors, strings = safetensors_io.tensors_of(opened, FORMAT, VERSION, private)
-        if strings.keys() != set(_KEYS):
-            raise FileFormatError(f"the metadata {', '.join(_KEYS)} are expected")
-        if hashlib.sha256(strings["program"].encode(errors="replace")).hexdigest() != strings["program_sha256"]:
-            raise FileFormatError("the Program was altered: its checksum differs")
-        program = _object(strings["program"], "the Program")
-        return _object(strings["metadata"], "the metadata"), program, tensors
+        return _parts_of(opened, private)
+
+
+def from_bytes(content: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
+    """Return what `read` does of what `to_bytes` gave."""
+    with safetensors_head.opened_bytes(content) as opened:
+        return _parts_of(opened, True)
+
+
+def _parts_of(
+    opened: safetensors_head.Opened, private: bool
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
+    tensors, strings = safetensors_io.tensors_of(opened, FORMAT, VERSION, private)
+    if strings.keys() != set(_KEYS):
+        raise FileFormatError(f"the metadata {', '.join(_KEYS)} are expected")
+    if hashlib.sha256(strings["program"].encode(errors="replace")).hexdigest() != strings["program_sha256"]:
+        raise FileFormatError("the Program was altered: its checksum differs")
+    program = _object(strings["program"], "the Program")
+    return _object(strings["metadata"], "the metadata"), program, tensors
 
 
 def _object(text: str, what: str) -> dict[str, Any]:

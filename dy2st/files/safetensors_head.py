@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -51,6 +52,16 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
         head = _head(file, size)
         header, metadata = parse(head[8:])
         yield Opened(file, head, header, metadata, size - len(head))
+
+
+@contextlib.contextmanager
+def opened_bytes(content: bytes) -> Iterator[Opened]:
+    """Do what `opened` does for what would stand in a file."""
+    with regular.errors_of("the bytes"):
+        file = io.BytesIO(content)
+        head = _head(file, len(content))
+        header, metadata = parse(head[8:])
+        yield Opened(file, head, header, metadata, len(content) - len(head))
 
 
 def _head(file: BinaryIO, size: int) -> bytes:

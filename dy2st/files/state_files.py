@@ -5,7 +5,9 @@ they are put together:
 
     null, true, 3, 0.5, "text"      themselves
     {"float": "nan"}                a float that JSON has no word for
-    {"tensor": "fc.weight"}         an array
+    {"tensor": "fc.weight"}         what was a tensor
+    {"array": "mean"}               what was NumPy's array: a tensor, too, where the file has no other
+    {"scalar": "step"}              a number of NumPy's
     {"dict": [[key, node], ...]}    keys are strings, ints of 64 bits or bools
     {"list": [node, ...]}  {"tuple": [node, ...]}
 
@@ -78,7 +80,15 @@ def state_of(found: safetensors_head.Opened, from_array: Callable[[np.ndarray], 
     if strings.keys() != {_STRUCTURE}:
         raise FileFormatError(f"the metadata {_STRUCTURE} is expected")
     node = strict_json.loads(strings[_STRUCTURE], "the structure")
-    return _Reader(tensors, from_array).value(node, 0)
+    return _Reader(tensors, from_array, _has_tensors(node, 0)).value(node, 0)
+
+
+def _has_tensors(node: Any, depth: int) -> bool:
+    """Return whether something in a structure was a tensor; of what is nested too deep, which is not read, False."""
+    parts = node.values() if type(node) is dict else node
+    if type(node) not in (dict, list) or depth > 4 * MAX_DEPTH:
+        return False
+    return (type(node) is dict and "tensor" in node) or any(_has_tensors(part, depth + 1) for part in parts)
 
 
 class _Writer:
@@ -93,7 +103,7 @@ class _Writer:
             raise ValueError(f"what is nested more than {MAX_DEPTH} deep cannot be saved (a dict that holds itself?)")
         array = self.to_array(value)
         if array is not None:
-            return {"tensor": self.tensor(value, array, place)}
+            return {_kind(value): self.tensor(value, array, place)}
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -128,6 +138,12 @@ class _Writer:
         return name
 
 
+def _kind(value: Any) -> str:
+    if isinstance(value, np.generic):
+        return "scalar"
+    return "array" if isinstance(value, np.ndarray) else "tensor"
+
+
 _ALLOWED = "tensors, arrays, None, bools, ints, floats, strings, dicts, lists and tuples can"
 
 
@@ -136,9 +152,9 @@ def _shown(place: tuple[Any, ...]) -> str:
 
 
 class _Reader:
-    def __init__(self, tensors: dict[str, np.ndarray], from_array: Callable[[np.ndarray], Any]):
-        self.arrays, self.from_array = tensors, from_array
-        self.made: dict[str, Any] = {}
+    def __init__(self, tensors: dict[str, np.ndarray], from_array: Callable[[np.ndarray], Any], has_tensors: bool):
+        self.arrays, self.from_array, self.has_tensors = tensors, from_array, has_tensors
+        self.made: dict[tuple[str, str], Any] = {}
 
     def value(self, node: Any, depth: int) -> Any:
         if depth > MAX_DEPTH:
@@ -148,8 +164,8 @@ class _Reader:
         if type(node) is not dict or len(node) != 1:
             raise FileFormatError(f"the structure has a node that is none: {node!r:.60}")
         ((kind, content),) = node.items()
-        if kind == "tensor" and type(content) is str and content in self.arrays:
-            return self.tensor(content)
+        if kind in ("tensor", "array", "scalar") and type(content) is str and content in self.arrays:
+            return self.tensor(kind, content)
         if kind == "float" and type(content) is str and content in ("nan", "inf", "-inf"):
             return float(content)
         if type(content) is list and kind in ("list", "tuple"):
@@ -169,7 +185,14 @@ class _Reader:
             raise FileFormatError("the structure has a dict with a key twice")
         return found
 
-    def tensor(self, name: str) -> Any:
-        if name not in self.made:
-            self.made[name] = self.from_array(self.arrays[name])
-        return self.made[name]
+    def tensor(self, kind: str, name: str) -> Any:
+        if (kind, name) not in self.made:
+            self.made[kind, name] = self.number_or_tensor(kind, self.arrays[name])
+        return self.made[kind, name]
+
+    def number_or_tensor(self, kind: str, array: np.ndarray) -> Any:
+        if kind == "scalar":
+            if array.ndim:
+                raise FileFormatError(f"the structure has a number of {array.ndim} axes")
+            return array[()]
+        return array if kind == "array" and self.has_tensors else self.from_array(array)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dy2st.jit.dispatch.first_calls import verify_first_calls
     from dy2st.jit.host_steps import host_step
     from dy2st.jit.serialization.io import load, load_state, save, save_state
+    from dy2st.jit.serialization.traced_layer import TracedLayer
     from dy2st.jit.serialization.translated_layer import TranslatedLayer
     from dy2st.jit.verifying.verify import verify
 
@@ -20,6 +21,7 @@ __getattr__ = late_names(
     {
         "c_library.export": "export_library",
         "serialization.io": "load load_state save save_state",
+        "serialization.traced_layer": "TracedLayer",
         "serialization.translated_layer": "TranslatedLayer",
         "dispatch.first_calls": "verify_first_calls",
         "host_steps": "host_step",
@@ -29,6 +31,7 @@ __getattr__ = late_names(
 
 __all__ = [
     "StaticFunction",
+    "TracedLayer",
     "TranslatedLayer",
     "enable_to_static",
     "export_library",

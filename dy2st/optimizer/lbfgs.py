@@ -14,7 +14,7 @@ from dy2st.ir.context import replaced
 from dy2st.nn.maths import ArrayMaths
 from dy2st.optimizer.line_search import Point, strong_wolfe
 from dy2st.optimizer.optimizer import Optimizer
-from dy2st.runtime.eager import inplace
+from dy2st.runtime.eager import device, inplace
 from dy2st.runtime.eager.device import namespace_of
 from dy2st.runtime.eager.side_effect_check import refuse_in_trace
 from dy2st.runtime.eager.tensor import Tensor
@@ -50,7 +50,7 @@ class LBFGS(Optimizer):
     """
 
     _not_settings: ClassVar[frozenset[str]] = Optimizer._not_settings | {
-        "_changes", "_direction", "_last_gradient", "_last_step", "_iterations"
+        "_changes", "_direction", "_last_gradient", "_last_step", "_iterations", "_calls", "_last_value", "_shares",
     }  # fmt: skip
 
     def __init__(
@@ -68,7 +68,8 @@ class LBFGS(Optimizer):
         self._changes: list[tuple[Any, Any]] = []
         self._direction: Any = None
         self._last_gradient: Any = None
-        self._last_step, self._iterations = 0.0, 0
+        self._last_step, self._iterations, self._calls, self._last_value = 0.0, 0, 0, 0.0
+        self._shares: list[float] = []
 
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor:  # type: ignore[override]
         """Take up to `max_iter` steps; return the loss as it was before."""
@@ -81,7 +82,7 @@ class LBFGS(Optimizer):
         for turn in range(self.max_iter):
             if np.abs(gradient).max() <= self.tolerance_grad:
                 break
-            direction = self._next_direction(gradient)
+            direction, self._last_value = self._next_direction(gradient), value
             slope = float(gradient @ direction)
             if slope > -self.tolerance_change:
                 break
@@ -98,7 +99,46 @@ class LBFGS(Optimizer):
             small = float(np.abs(direction * end.step).max()) <= self.tolerance_change or change < self.tolerance_change
             if calls >= self.max_eval or small:
                 break
+        self._calls += calls
         return loss
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what steps remember, under "state" by Paddle's names: nothing before the first step.
+
+        `d`, `alpha`, `prev_flat_grad` and `prev_loss` are the last direction, the step along it, and gradient and loss
+        at its start; `old_yk`, `old_sk` and `ro` the changes of gradient and parameters that are remembered, and what
+        their products divide by; `al` the shares of these changes in the direction; `H_diag` the scale of the first
+        guess.
+        """
+        found = super().state_dict()
+        if not self._iterations:
+            return {**found, "state": {}}
+        products = [float(y @ s) for y, s in self._changes]
+        shares: list[Any] = [_tensor(share, self._direction) for share in self._shares]
+        y = self._changes[-1][0] if self._changes else None
+        return {**found, "state": {
+            "func_evals": self._calls, "n_iter": self._iterations, "d": Tensor(self._direction),
+            "alpha": self._last_step, "old_yk": [Tensor(y) for y, _ in self._changes],
+            "old_sk": [Tensor(s) for _, s in self._changes],
+            "ro": [_tensor(1.0 / p, self._direction) for p in products],
+            "H_diag": _tensor(1.0 if y is None else products[-1] / float(y @ y), self._direction),
+            "prev_flat_grad": Tensor(self._last_gradient), "prev_loss": self._last_value,
+            "al": [*shares, *[None] * (self.history_size - len(shares))],
+        }}  # fmt: skip
+
+    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore what `state_dict` gave, so that the next step goes on from there."""
+        given = dict(state_dict)
+        state = given.pop("state", {})
+        super().set_state_dict(given)
+        if not state:
+            return
+        pairs = zip(state["old_yk"], state["old_sk"], strict=True)
+        self._changes = [(_as_array(y), _as_array(s)) for y, s in pairs]
+        self._direction, self._last_gradient = _as_array(state["d"]), _as_array(state["prev_flat_grad"])
+        self._last_step, self._last_value = float(state["alpha"]), float(state["prev_loss"])
+        self._iterations, self._calls = int(state["n_iter"]), int(state["func_evals"])
+        self._shares = [float(share) for share in state.get("al", ()) if share is not None]
 
     def _next_direction(self, gradient: Any) -> Any:
         """Remember the last change and return minus the gradient times the inverse Hessian that the changes suggest."""
@@ -117,7 +157,7 @@ class LBFGS(Optimizer):
             direction = direction * (float(y @ s) / float(y @ y))
         for (y, s), share in zip(self._changes, reversed(shares), strict=True):
             direction = direction + (share - float(y @ direction) / float(y @ s)) * s
-        self._direction, self._last_gradient = direction, gradient
+        self._direction, self._last_gradient, self._shares = direction, gradient, shares[::-1]
         return direction
 
     def _searched(self, closure: Callable[[], Tensor], start: Point, direction: Any, step: float) -> tuple[Point, int]:
@@ -161,3 +201,14 @@ class LBFGS(Optimizer):
                 decay = self.decay_of(p, group)
                 parts.append((part if decay is None else part + decay.term(array, ArrayMaths(xp))).ravel())
         return namespace_of(parts[0]).concatenate(parts)
+
+
+def _tensor(value: float, like: Any) -> Tensor:
+    return Tensor(namespace_of(like).asarray(value, like.dtype))
+
+
+def _as_array(value: Any) -> Any:
+    """Return a vector of a state, which may come from a file, as an array on the device of today."""
+    return device.move(
+        value.array("a state") if isinstance(value, Tensor) else np.asarray(value), device.current_place()
+    )

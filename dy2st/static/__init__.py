@@ -32,6 +32,15 @@ from dy2st.static.program import (
 )
 from dy2st.static.py_func import py_func
 from dy2st.static.scope import Scope, global_scope, scope_guard
+from dy2st.static.serialized import (
+    deserialize_persistables,
+    deserialize_program,
+    load_from_file,
+    normalize_program,
+    save_to_file,
+    serialize_persistables,
+    serialize_program,
+)
 from dy2st.static.showing import Print
 from dy2st.static.variable import Variable
 
@@ -61,6 +70,8 @@ __all__ = [
     "data",
     "default_main_program",
     "default_startup_program",
+    "deserialize_persistables",
+    "deserialize_program",
     "device_guard",
     "disable_static",
     "enable_static",
@@ -68,14 +79,19 @@ __all__ = [
     "gradients",
     "io",
     "load",
+    "load_from_file",
     "load_inference_model",
     "load_program_state",
     "name_scope",
     "nn",
+    "normalize_program",
     "program_guard",
     "py_func",
     "save",
     "save_inference_model",
+    "save_to_file",
     "scope_guard",
+    "serialize_persistables",
+    "serialize_program",
     "set_program_state",
 ]

@@ -57,10 +57,10 @@ def save_inference_model(
     the startup program was not run. The file is written whole or not at all.
     """
     _check_configs("save_inference_model", configs, ("clip_extra", "legacy_format", "skip_prune_program"))
-    feeds = _variables(feed_vars, "feed_vars")
-    fetches = _variables(fetch_vars, "fetch_vars")
+    feeds = variables(feed_vars, "feed_vars")
+    fetches = variables(fetch_vars, "fetch_vars")
     whole = (program or default_main_program()).clone(for_test=True)
-    made, arguments = _pruned(whole.recorder, fetches, [t.name for t in feeds])
+    made, arguments = pruned(whole.recorder, fetches, [t.name for t in feeds])
     data, tensors = to_json(made)
     for role, name in arguments:
         if role in ("parameter", "state"):
@@ -90,11 +90,18 @@ def load_inference_model(
     with regular.errors_of(target):
         constants = {name: array for name, array in arrays.items() if name.startswith(CONSTANT)}
         made = from_json(data, constants, ())
-        arguments, results = _checked(metadata, made, arrays)
+        arguments, results = checked(metadata, made, arrays)
+    return program_of(made, arguments, results, arrays, scope if scope is not None else global_scope())
+
+
+def program_of(
+    made: IrProgram, arguments: Sequence[Any], results: Sequence[str], arrays: Mapping[str, np.ndarray] | None,
+    scope: Scope,
+) -> list[Any]:  # fmt: skip
+    """Return [Program, names of its data, variables to fetch]; values go into the scope where there are any."""
     block = made.block
     recorder = ProgramRecorder(Builder(block))
     recorder.for_test = True
-    scope = scope if scope is not None else global_scope()
     for (role, name), value in zip(arguments, block.arguments, strict=True):
         if role == "feed":
             recorder.feeds[name] = _named(recorder, value, name)
@@ -103,7 +110,8 @@ def load_inference_model(
         else:
             kind = StaticParameter(value, recorder, name=name) if role == "parameter" else _named(recorder, value, name)
             recorder.keep_state(State(name, value, kind))
-            recorder.holder(name, scope, fresh=True).put(device.move(arrays[name], device.current_place()))
+            if arrays is not None:
+                recorder.holder(name, scope, fresh=True).put(device.move(arrays[name], device.current_place()))
     found = [_named(recorder, v, name) for v, name in zip(block.results, results, strict=False)]
     if len(block.results) > len(results):
         recorder.log.set(("rng",), None, Scalar(block.results[-1]))
@@ -180,7 +188,8 @@ def _foreign(path: str | os.PathLike[str], configs: Mapping[str, Any]) -> tuple[
 
 
 # ---- helpers -----------------------------------------------------------------------------------------------------
-def _variables(given: Any, what: str) -> list[Tensor]:
+def variables(given: Any, what: str) -> list[Tensor]:
+    """Return one or several variables as a list."""
     found = list(given) if isinstance(given, (list, tuple)) else [given]
     for t in found:
         if not isinstance(t, Tensor) or not isinstance(t.payload, Value):
@@ -188,7 +197,7 @@ def _variables(given: Any, what: str) -> list[Tensor]:
     return found
 
 
-def _pruned(
+def pruned(
     recorder: ProgramRecorder, fetches: list[Tensor], feeds: list[str]
 ) -> tuple[IrProgram, list[tuple[str, str]]]:
     """Return a Program of what the fetches need, and what its arguments are, feeds first in their order."""
@@ -249,9 +258,14 @@ def _named(recorder: ProgramRecorder, value: Value, name: str) -> Variable:
     return made
 
 
-def _checked(metadata: Any, made: IrProgram, arrays: Mapping[str, np.ndarray]) -> tuple[list[Any], list[str]]:
-    """Return what arguments and results are; FileFormatError where that does not fit the Program."""
-    if metadata.get("kind") != KIND:
+def checked(
+    metadata: Any, made: IrProgram, arrays: Mapping[str, np.ndarray] | None, kind: str = KIND
+) -> tuple[list[Any], list[str]]:
+    """Return what arguments and results are; FileFormatError where that does not fit the Program.
+
+    Without `arrays` the values of the Program stand elsewhere.
+    """
+    if metadata.get("kind") != kind:
         raise FileFormatError("the file was not written by save_inference_model (jit.load reads what jit.save wrote)")
     arguments, results = metadata.get("arguments"), metadata.get("results")
     block = made.block
@@ -271,7 +285,7 @@ def _checked(metadata: Any, made: IrProgram, arrays: Mapping[str, np.ndarray]) -
             raise FileFormatError(f"the metadata: two arguments are named {name!r:.60}")
         seen.add(name)
         stored = role in ("parameter", "state")
-        if stored and (name not in arrays or not _fits(argument.type, arrays[name])):
+        if stored and arrays is not None and (name not in arrays or not _fits(argument.type, arrays[name])):
             raise FileFormatError(f"the Program reads {name!r:.60} as {argument.type}, which the file does not have")
         if role == "feed" and not isinstance(argument.type, TensorType):
             raise FileFormatError(f"the data {name!r:.60} are no tensor")

@@ -58,7 +58,7 @@ def test_plain_containers_and_arrays(tmp_path: Path, protocol: int) -> None:
             assert (found[key].dtype, found[key].shape) == (want.dtype, want.shape)
         np.testing.assert_equal(found[key], want)
     assert type(found["o"]) is dict
-    assert type(found["n"]) is float
+    assert type(found["n"]) is np.float64
     found["w"][0, 0] = 7.0  # it can be written to
 
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
 
+import dy2st as paddle
 from dy2st.errors import FileFormatError
 from dy2st.files import program_file as files
 from dy2st.files import safetensors_io, state_files
@@ -180,3 +181,28 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
     path.write_bytes(struct.pack("<Q", 10**9) + whole[8:])
     with pytest.raises(FileFormatError, match="the header is said to have 1000000000 bytes"):
         state_files.load(path)
+
+
+def test_numbers_and_arrays_stay_what_they_were(tmp_path: Path) -> None:
+    """Arrays become tensors where nothing in the file is one, as PaddlePaddle has it; NumPy's numbers never do."""
+    mixed = {"a": np.float32(1.5), "b": [np.arange(3), np.int64(3)], "t": paddle.ones([2]), "n": {"x": np.bool_(True)}}
+    paddle.save(mixed, tmp_path / "mixed")
+    found = paddle.load(tmp_path / "mixed")
+    assert (type(found["a"]), type(found["b"][0]), type(found["b"][1])) == (np.float32, np.ndarray, np.int64)
+    assert (found["a"], found["b"][0].tolist(), found["b"][1], found["n"]["x"]) == (1.5, [0, 1, 2], 3, True)
+    assert isinstance(found["t"], paddle.Tensor)
+    assert isinstance(paddle.load(tmp_path / "mixed", return_numpy=True)["t"], np.ndarray)
+    paddle.save([np.arange(2), {"x": np.zeros(1), "s": np.float64(2.5)}], tmp_path / "arrays")
+    first, second = paddle.load(tmp_path / "arrays")
+    assert isinstance(first, paddle.Tensor)
+    assert isinstance(second["x"], paddle.Tensor)
+    assert type(second["s"]) is np.float64
+    paddle.save(np.float32(2), tmp_path / "one")
+    assert type(paddle.load(tmp_path / "one")) is np.float32
+
+
+def test_a_number_with_axes_is_refused(tmp_path: Path) -> None:
+    metadata = {"structure": '{"scalar":"w"}'}
+    safetensors_io.write(tmp_path / "m", state_files.FORMAT, state_files.VERSION, {"w": np.ones(2)}, metadata)
+    with pytest.raises(FileFormatError, match="the structure has a number of 1 axes"):
+        state_files.load(tmp_path / "m")

@@ -99,3 +99,18 @@ def test_quantiles_where_another_axis_is_empty():
     assert paddle.nanmedian(x, axis=-1).shape == [0, 3]
     assert paddle.nanquantile(x, 0.5, axis=[1, 2]).shape == [0]
     assert paddle.quantile(x, 0.5, axis=[1, 2]).shape == [0]
+
+
+@pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
+@pytest.mark.parametrize("function", [paddle.quantile, paddle.nanquantile])
+def test_quantiles_of_nothing_are_nan_in_programs_too(function, method):
+    def ask(x):
+        return function(x, [0.0, 0.3, 1.0], axis=0, interpolation=method), function(x, 0.5, interpolation=method)
+
+    static = paddle.jit.to_static(ask, full_graph=True)
+    for rows in (3, 0, 4):
+        x = paddle.to_tensor(np.random.default_rng(rows).normal(size=(rows, 2)))
+        for got, want in zip(static(x), ask(x), strict=True):
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+            assert bool(got.isnan().all()) is (rows == 0)
+    assert len(static.program_cache) == 1

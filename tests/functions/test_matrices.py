@@ -135,12 +135,12 @@ def test_nan_comes_through():
         (lambda: linalg.inv(paddle.ones([2, 3])), ValueError, r"inverse needs square matrices, not the shape \[2, 3\]"),
         (lambda: linalg.inv(paddle.ones([3])), ValueError, r"inverse needs matrices, not a tensor of shape \[3\]"),
         (lambda: linalg.inv(paddle.zeros([2, 2])), ValueError, "Singular matrix"),
-        (lambda: linalg.inv(paddle.ones([2, 2], "complex64")), TypeError, "complex matrices is not supported"),
+        (lambda: linalg.cholesky(paddle.ones([2, 2], "complex64")), TypeError, "complex matrices is not supported"),
         (lambda: linalg.inv(paddle.ones([2, 2], "float16")), TypeError, "float16 matrices is not supported"),
         (lambda: linalg.cholesky(paddle.to_tensor(-np.eye(2))), ValueError, "not positive definite"),
         (lambda: linalg.solve(paddle.ones([2, 3]), paddle.ones([2, 2])), ValueError, "solve needs square matrices"),
         (lambda: linalg.solve(paddle.ones([2, 2]), paddle.ones([3, 2])), ValueError, "do not fit 3 rows"),
-        (lambda: linalg.qr(paddle.ones([2, 2]), mode="complete"), ValueError, "mode must be 'reduced' or 'r'"),
+        (lambda: linalg.qr(paddle.ones([2, 2]), mode="full"), ValueError, "mode must be 'reduced', 'complete' or 'r'"),
         (lambda: linalg.svd(paddle.ones([2, 2]), full_matrices=True), NotImplementedError, "full_matrices=True"),
         (lambda: linalg.eigh(paddle.ones([2, 2]), "X"), ValueError, "UPLO must be 'L' or 'U'"),
     ],
@@ -148,6 +148,76 @@ def test_nan_comes_through():
 def test_what_cannot_be_done_is_said(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (4, 3), (2, 5, 2), (3, 4), (2, 2, 4)])
+def test_lu_has_first_and_second_derivatives(shape, static):
+    matrix, weights = R.normal(size=shape), paddle.to_tensor(R.normal(size=shape))
+
+    def loss(x):
+        packed, _ = linalg.lu(x)
+        return (packed * packed * weights).sum() + packed.sin().sum()
+
+    def slope(matrix, run=loss):
+        x = paddle.to_tensor(matrix, stop_gradient=False)
+        (g,) = paddle.grad([run(x)], [x], create_graph=True)
+        return g, paddle.grad([(g * g).sum()], [x])[0]
+
+    way, h = R.normal(size=shape), 1e-6
+    first, second = slope(matrix, paddle.jit.to_static(loss, full_graph=True) if static else loss)
+    high, low = (loss(paddle.to_tensor(matrix + s * way)).item() for s in (h, -h))
+    np.testing.assert_allclose((first.numpy() * way).sum(), (high - low) / (2 * h), rtol=1e-5)
+    high, low = ((slope(matrix + s * way)[0].numpy() ** 2).sum() for s in (h, -h))
+    np.testing.assert_allclose((second.numpy() * way).sum(), (high - low) / (2 * h), rtol=1e-5)
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("matrix", [TALL, WIDE, A, np.stack([TALL, TALL[::-1]])])
+def test_complete_qr_has_a_square_factor(matrix, static):
+    run = paddle.jit.to_static(lambda x: linalg.qr(x, "complete"), full_graph=True) if static else linalg.qr
+    q, r = (t.numpy() for t in (run(paddle.to_tensor(matrix)) if static else run(paddle.to_tensor(matrix), "complete")))
+    rows = matrix.shape[-2]
+    assert q.shape[-2:] == (rows, rows)
+    np.testing.assert_allclose(q.swapaxes(-1, -2) @ q, np.broadcast_to(np.eye(rows), q.shape), atol=1e-12)
+    np.testing.assert_allclose(q @ r, matrix, atol=1e-12)
+    np.testing.assert_allclose(r, np.linalg.qr(matrix, "complete")[1], atol=1e-12)
+
+
+def test_complete_qr_has_a_derivative_where_it_is_determined():
+    for matrix in (A, WIDE[:, :3]):
+        x = paddle.to_tensor(matrix, stop_gradient=False)
+        grads = [paddle.grad([linalg.qr(x, mode)[1].sin().sum()], [x])[0].numpy() for mode in ("complete", "reduced")]
+        np.testing.assert_allclose(*grads)
+    with pytest.raises(AutodiffError, match="mode 'complete' of matrices with more rows than columns"):
+        linalg.qr(paddle.to_tensor(TALL, stop_gradient=False), mode="complete")
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("name", ["solve", "inv", "det"])
+def test_complex_matrices(name, static):
+    """The derivative by a complex number is that by its real part, plus i times that by its imaginary part."""
+    operands = [A + 1j * A[::-1] ** 2] + ([Y + 2j * Y[::-1]] if name == "solve" else [])
+    ours, numpys = getattr(linalg, name), getattr(np.linalg, name)
+
+    def loss(*xs):
+        out = ours(*xs)
+        return (out.abs() ** 2).sum() + 2 * out.real().sum() - out.imag().sum()
+
+    xs = [paddle.to_tensor(o, stop_gradient=False) for o in operands]
+    np.testing.assert_allclose(ours(*xs).numpy(), numpys(*operands), rtol=1e-10)
+    found = paddle.grad([(paddle.jit.to_static(loss, full_graph=True) if static else loss)(*xs)], xs)
+
+    def difference(i, way):
+        values = []
+        for h in (1e-6, -1e-6):
+            out = numpys(*[o + h * way if i == j else o for j, o in enumerate(operands)])
+            values.append((np.abs(out) ** 2).sum() + 2 * out.real.sum() - out.imag.sum())
+        return (values[0] - values[1]) / 2e-6
+
+    for i, (g, o) in enumerate(zip(found, operands, strict=True)):
+        way = R.normal(size=o.shape) + 1j * R.normal(size=o.shape)
+        np.testing.assert_allclose((g.numpy().conj() * way).real.sum(), difference(i, way), rtol=1e-5)
 
 
 def test_general_eigenvalues_have_no_derivative():

@@ -83,3 +83,68 @@ def test_a_search_that_meets_infinity_comes_back():
 def test_wrong_use_is_named(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("how", [{"line_search_fn": "strong_wolfe"}, {"learning_rate": 1e-3, "history_size": 4}])
+def test_a_restored_optimizer_goes_on_from_there(how, tmp_path):
+    def made(start):
+        x = paddle.to_tensor(start, stop_gradient=False)
+        optimizer = paddle.optimizer.LBFGS(max_iter=7, parameters=[x], **how)
+
+        def closure():
+            optimizer.clear_grad()
+            loss = (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+            loss.backward()
+            return loss
+
+        return x, optimizer, closure
+
+    x, optimizer, closure = made(START)
+    assert optimizer.state_dict()["state"] == {}
+    for _ in range(2):
+        optimizer.step(closure)
+    paddle.save(optimizer.state_dict(), tmp_path / "lbfgs.pdopt")
+    y, other, other_closure = made(x.numpy())
+    other.set_state_dict(paddle.load(tmp_path / "lbfgs.pdopt"))
+    losses = [float(optimizer.step(closure)) for _ in range(2)]
+    assert [float(other.step(other_closure)) for _ in range(2)] == losses
+    np.testing.assert_array_equal(x.numpy(), y.numpy())
+
+
+def test_the_state_is_paddles():
+    """Of two calls of `step` on the problem of `run`, as PaddlePaddle 3.3.1 gave it."""
+    x = paddle.to_tensor(START, stop_gradient=False)
+    optimizer = paddle.optimizer.LBFGS(max_iter=7, line_search_fn="strong_wolfe", history_size=4, parameters=[x])
+
+    def closure():
+        optimizer.clear_grad()
+        loss = (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        optimizer.step(closure)
+    state = optimizer.state_dict()["state"]
+    numbers = {name: np.round(np.asarray(state[name]), 6).tolist() for name in WANTED if name not in LISTS}
+    numbers |= {name: [np.round(np.asarray(t), 6).tolist() for t in state[name] if t is not None] for name in LISTS}
+    assert state.keys() == WANTED.keys()
+    for name, want in WANTED.items():
+        np.testing.assert_allclose(numbers[name], want, atol=2e-6, err_msg=name)
+
+
+LISTS = ("al", "old_yk", "old_sk", "ro")
+WANTED = {
+    "H_diag": 0.005735,
+    "al": [-1.742157, -1.896593, -1.232069, 1.021962],
+    "alpha": 0.545861,
+    "d": [-0.009496, 0.013491, 0.016642, 0.012254],
+    "func_evals": 17,
+    "n_iter": 14,
+    "old_sk": [[-0.000235, 0.000345, 0.000342, 0.000336], [-0.000725, 0.001078, 0.001159, 0.000982], [-0.001839,
+    0.002707, 0.003082, 0.002437], [-0.004043, 0.00624, 0.007229, 0.005432]],
+    "old_yk": [[-0.003344, 0.012884, -0.025771, 0.018544], [-0.006466, 0.021895, -0.043346, 0.030858], [-0.025857,
+    0.010849, -0.053503, 0.044877], [0.024253, 0.064757, -0.059971, 0.033493]],
+    "prev_flat_grad": [-0.0031, 0.121711, -0.213359, 0.131549],
+    "prev_loss": 3.701594,
+    "ro": [376713.585498, 119872.83899, 46710.730329, 18355.809794],
+}  # fmt: skip

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dy2st import dtypes
-from dy2st.errors import AutodiffError
 from dy2st.functions.core.operands import cast_to, floating, op, tensor
-from dy2st.functions.linalg.linalg import matmul, matrix_transpose
+from dy2st.functions.linalg.linalg import matmul, matrix_transpose, same_extents
 from dy2st.functions.linalg.matrix_functions import qr, svd, triangular_solve
 from dy2st.functions.math import reduction
 from dy2st.functions.math.random import standard_normal
+from dy2st.functions.shape.concat_split import concat
 from dy2st.functions.shape.creation import arange, eye, zeros
 from dy2st.functions.shape.diagonals import tril, triu
 from dy2st.functions.shape.gather_scatter import take_along_axis
@@ -29,8 +29,8 @@ class LUFactors(NamedTuple):
 def lu(x: Any, pivot: bool = True, get_infos: bool = False, name: str | None = None) -> Any:
     """Return the triangular factors of matrices with exchanged rows, in one matrix, and the exchanges, from 1 on.
 
-    With `get_infos` also, for each matrix, the first k whose pivot is 0 (counted from 1), else 0. Factors have no
-    derivative here: AutodiffError. Only `pivot=True` is known.
+    With `get_infos` also, for each matrix, the first k whose pivot is 0 (counted from 1), else 0. Factors of matrices
+    of full rank have a derivative. Only `pivot=True` is known.
 
     >>> import dy2st as paddle
     >>> packed, pivots = paddle.linalg.lu(paddle.to_tensor([[0.0, 2.0], [4.0, 4.0]]))
@@ -42,14 +42,28 @@ def lu(x: Any, pivot: bool = True, get_infos: bool = False, name: str | None = N
     x = floating(x, "lu")
     if x.ndim < 2:
         raise ValueError(f"lu needs matrices, not a tensor of shape {x.shape}")
-    if current().grad and not x.stop_gradient:
-        raise AutodiffError("lu has no derivative here; call it on x.detach(), or use solve, det or inverse")
-    packed, pivots = apply(op("lu"), x)
+    packed, pivots = _differentiable_lu(x) if current().grad and not x.stop_gradient else apply(op("lu"), x)
     if not get_infos:
         return LUFactors(packed, pivots)
     zero = cast_to(packed.diagonal(axis1=-2, axis2=-1) == 0, dtypes.int32)
     first = cast_to(reduction.argmax(zero, -1), dtypes.int32) + 1
     return packed, pivots, first * reduction.max(zero, -1)
+
+
+def _differentiable_lu(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the factors of matrices; those with more rows than columns are made square, for the derivative.
+
+    The columns that are added are those of the identity, exchanged so that they end as such: they exchange nothing.
+    """
+    rows, columns = x.shape[-2:]
+    if not same_extents([rows], [columns]):
+        rows, columns = int(rows), int(columns)
+    if rows <= columns:
+        return apply(op("lu"), x)
+    pivots = apply(op("lu"), x.detach())[1]
+    last = _permutation(pivots, rows)[..., columns:]
+    added = cast_to(arange(rows).unsqueeze(-1) == last.unsqueeze(-2), x.dtype)
+    return apply(op("lu"), concat([x, added], -1))[0][..., :columns], pivots
 
 
 def lu_unpack(

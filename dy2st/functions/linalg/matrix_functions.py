@@ -15,7 +15,7 @@ from dy2st.functions.core.operands import cast_to, floating, op, pair, tensor
 from dy2st.functions.linalg.linalg import matmul, matrix_norm, matrix_transpose, one_batch, same_extents
 from dy2st.functions.math import math, reduction
 from dy2st.functions.math.comparison import where
-from dy2st.functions.shape.concat_split import stack
+from dy2st.functions.shape.concat_split import concat, stack
 from dy2st.functions.shape.creation import eye, zeros, zeros_like
 from dy2st.functions.shape.manipulation import reshape
 from dy2st.ir.context import current
@@ -23,6 +23,7 @@ from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
 _INVERSE, _SOLVE, _CHOLESKY, _EIGH = op("inverse"), op("solve"), op("cholesky"), op("eigh")
+_OF_COMPLEX = ("inverse", "det", "solve")
 _TRIL, _TRIU, _EXPAND, _SQUEEZE = op("tril"), op("triu"), op("expand_dims"), op("squeeze")
 
 
@@ -131,11 +132,34 @@ class QRFactors(NamedTuple):
 
 
 def qr(x: Any, mode: str = "reduced", name: str | None = None) -> Any:
-    """Return Q and R with Q @ R = x, Q of min(rows, columns) columns; R alone with mode "r"."""
-    if mode not in ("reduced", "r"):
-        raise ValueError(f"qr: mode must be 'reduced' or 'r', not {mode!r}")
-    q, r = apply(op("qr"), _matrices(x, "qr"))
+    """Return Q and R with Q @ R = x, Q of min(rows, columns) columns; R alone with mode "r".
+
+    With mode "complete" Q is square, its last columns at right angles to those of x, and R has zeros below; there is
+    no derivative then where x has more rows than columns (AutodiffError), as those columns are not determined by x.
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"qr: mode must be 'reduced', 'complete' or 'r', not {mode!r}")
+    x = _matrices(x, "qr")
+    rows, columns = x.shape[-2:]
+    wide = isinstance(rows, int) and isinstance(columns, int) and rows <= columns
+    if mode == "complete" and not wide and not same_extents([rows], [columns]):
+        return _complete_qr(x)
+    q, r = apply(op("qr"), x)
     return r if mode == "r" else QRFactors(q, r)
+
+
+def _complete_qr(x: Tensor) -> QRFactors:
+    """Return the square Q and R of matrices with more rows than columns.
+
+    Householder's reflections of [x, I] are first those that x alone has: its Q is that of x, made complete.
+    """
+    rows, columns = x.shape[-2:]
+    if current().grad and not x.stop_gradient:
+        raise AutodiffError("qr: mode 'complete' of matrices with more rows than columns has no derivative; "
+                            "use mode 'reduced'")  # fmt: skip
+    more = eye(rows, dtype=x.dtype) + zeros([*x.shape[:-2], rows, rows], x.dtype)
+    q, r = apply(op("qr"), concat([x, more], -1))
+    return QRFactors(q, r[..., :columns])
 
 
 def svd(x: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -256,7 +280,7 @@ def _weighed(x: Tensor, weights: list[Tensor], ddof: bool, graded: bool) -> tupl
 
 def _matrices(x: Any, name: str, least: int = 2) -> Tensor:
     x = floating(x, name)
-    if x.dtype.kind == "c":
+    if x.dtype.kind == "c" and name not in _OF_COMPLEX:
         raise TypeError(f"{name}() of complex matrices is not supported")
     if x.dtype in (dtypes.float16, dtypes.bfloat16):
         raise TypeError(f"{name}() of {x.dtype.name} matrices is not supported: LAPACK has none; cast to float32")

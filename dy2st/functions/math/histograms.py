@@ -24,8 +24,8 @@ from dy2st.functions.math import math, reduction
 from dy2st.functions.math.comparison import where
 from dy2st.functions.math.search import searchsorted
 from dy2st.functions.shape.broadcasting import expand
-from dy2st.functions.shape.concat_split import stack
-from dy2st.functions.shape.creation import arange, linspace, zeros
+from dy2st.functions.shape.concat_split import concat, stack
+from dy2st.functions.shape.creation import arange, full, linspace, zeros
 from dy2st.functions.shape.gather_scatter import put_along_axis, take_along_axis
 from dy2st.functions.shape.manipulation import reshape, transpose
 from dy2st.runtime.eager.dispatch import apply
@@ -182,6 +182,8 @@ def _of_last_axis(x: Tensor, q: float, between: Any) -> Tensor:
     """Return the quantile of each row without its NaN: sorting puts those last."""
     ordered = apply(op("sort"), x, axis=x.ndim - 1, descending=False)
     count = reduction.sum(cast_to(x == x, dtypes.int64), -1, keepdim=True)
+    if not isinstance(x.shape[-1], int) or x.shape[-1] == 0:  # of nothing there is one element to take
+        ordered = concat([ordered, full([*x.shape[:-1], 1], float("nan"), x.dtype)], -1)
     last = math.maximum(count - 1, 0)
     place = between(cast_to(last, dtypes.float64) * q)
     low = math.floor(place)

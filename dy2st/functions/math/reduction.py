@@ -340,6 +340,9 @@ def _quantile(x: Tensor, axis: int, q: float, interpolation: str) -> Tensor:
     if isinstance(x.shape[axis], int) and x.shape[axis] == 0:
         return _of_nothing(x, axis)
     ordered = apply(op("sort"), x, axis=axis, descending=False)
+    if not isinstance(x.shape[axis], int):  # of nothing the NaN at the end is taken, from either side
+        nothing = apply(op("expand_dims"), _of_nothing(x, axis), axes=(axis,))
+        ordered = apply(op("concat"), ordered, nothing, axis=axis)
     place = (whole(x.shape[axis], "quantile") - 1) * float(q)
     low, high = _pick(ordered, axis, math.floor(place)), _pick(ordered, axis, math.ceil(place))
     if interpolation in ("linear", "midpoint"):

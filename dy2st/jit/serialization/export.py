@@ -20,6 +20,7 @@ from dy2st.ir.program import Block, Program
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.guards.call_signature import FlatCall, flatten
 from dy2st.jit.guards.guards import ArgumentSlot, Guard, StateSlot
+from dy2st.jit.serialization.chosen_outputs import of_chosen_outputs
 from dy2st.jit.serialization.export_signatures import CallSignature, call_signatures, static_functions
 from dy2st.jit.serialization.output_schema import NotSaveable, aval_to_json
 from dy2st.jit.serialization.schema import SavedCall, SavedLayer, SavedMethod, Target, call_to_json
@@ -29,8 +30,14 @@ from dy2st.nn.layer import Layer
 from dy2st.runtime.tracer.values.abstract import Const, Number
 
 
-def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable[[str], bool]) -> SavedLayer:
-    """Trace what a file holds of a Layer or function; `reserved` tells the names that a loaded layer has itself."""
+def saved_layer(
+    model: Any, input_spec: Sequence[Any] | None, reserved: Callable[[str], bool],
+    output_spec: Sequence[int] | None = None,
+) -> SavedLayer:  # fmt: skip
+    """Trace what a file holds of a Layer or function; `reserved` tells the names that a loaded layer has itself.
+
+    Of the outputs of `forward` the file has those whose positions `output_spec` gives, all without it.
+    """
     forward, others = static_functions(model, input_spec)
     owner = model if isinstance(model, Layer) else forward.instance
     names = StateNames(owner, forward.python_function)
@@ -42,7 +49,10 @@ def saved_layer(model: Any, input_spec: Sequence[Any] | None, reserved: Callable
                 f"a method cannot be saved under the name '{name}': loaded layers have that name themselves"
             )
         spec = input_spec if name == "forward" else None
-        methods[name] = _Saver(name, static, owner, names, program, reserved).method(call_signatures(static, spec))
+        saver = _Saver(name, static, owner, names, program, reserved)
+        if name == "forward" and output_spec is not None:
+            saver.static = of_chosen_outputs(saver.static, output_spec)
+        methods[name] = saver.method(call_signatures(static, spec))
     program.entry = methods["forward"].calls[0].function
     training = owner.training if isinstance(owner, Layer) else True
     return SavedLayer(program, methods, names.state(), training)

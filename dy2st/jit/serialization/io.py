@@ -12,6 +12,7 @@ import numpy as np
 from dy2st.files import generations, plain_safetensors, program_file, regular, state_files, state_reading
 from dy2st.ir.context import current
 from dy2st.ir.serialize import CONSTANT, from_json, to_json
+from dy2st.jit.serialization.chosen_outputs import checked_positions
 from dy2st.jit.serialization.export import saved_layer
 from dy2st.jit.serialization.schema import called_functions, from_metadata, to_metadata
 from dy2st.jit.serialization.translated_layer import TranslatedLayer, now, reserved
@@ -30,8 +31,10 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
 
     Every method under `to_static` is traced anew, in training and in evaluation mode, for the inputs that `input_spec`
     (or that of `to_static`) declares, or else for the kinds of calls made so far. The file is written whole or not at
-    all; the layer stays as it was. Raises TraceError where a method cannot become a Program, TypeError where a file
-    cannot hold an output, ValueError where there is nothing to say what the inputs are.
+    all; the layer stays as it was. `output_spec`, a list of ints, keeps of the outputs of `forward` (those of dicts in
+    the order of their keys) the ones at these positions: a list of them, or the one itself. Raises TraceError where a
+    method cannot become a Program, TypeError where a file cannot hold an output, ValueError where there is nothing to
+    say what the inputs are.
 
     >>> import tempfile
     >>> import dy2st as paddle
@@ -48,11 +51,18 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     [0.5, 0.5]
     >>> folder.cleanup()
     """
-    _check_configs("save", configs, _IGNORED)
-    target = _target(path)
+    _check_configs("save", configs, (*_IGNORED, "output_spec"))
+    target, output_spec = _target(path), checked_positions(configs.get("output_spec"))
     if input_spec is not None and not is_sequence(input_spec):
         raise TypeError(f"input_spec is a list of what the parameters take, not {type(input_spec).__name__}")
-    saved = now(layer) if isinstance(layer, TranslatedLayer) else saved_layer(layer, input_spec, reserved)
+    if isinstance(layer, TranslatedLayer):
+        if output_spec is not None:
+            raise ValueError(
+                "output_spec chooses among the outputs of a layer's code: a loaded layer is saved as it is"
+            )
+        saved = now(layer)
+    else:
+        saved = saved_layer(layer, input_spec, reserved, output_spec)
     program, arrays = to_json(saved.program)
     tensors = {t.name: t.array for t in saved.state.values() if t.same is None}
     names = {name: _free(name, arrays) for name in tensors}
