@@ -46,6 +46,7 @@ FAMILIES = {
     "indexing.take": "take take_add",
     "matrix.matmul": "matmul matmul_add",
     "indexing.roll_pad": "flip diagonal tril triu bitcast roll pad",
+    "matrix.quantized": "quantized_matmul",
     "matrix.reductions": "sum mean max top min prod all any",
     "matrix.scans": "cumsum linear_scan cummax cummin",
     "indexing.gather_nd": "gather_nd scatter_nd_add masked_select nonzero",
