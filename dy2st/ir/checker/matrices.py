@@ -125,7 +125,8 @@ def _quantized(g: TypedOperation) -> Sequence[Type]:
     g.require(bits in (4, 8) and group % 16 == 0, f"{bits} bits in groups of {group}")
     g.require(weight.rank == 2 if of_matrix else weight.rank > 0, f"a weight {weight}")
     scale = g.tensor(at + 1, "f", 2 if group else 1)
-    first, inner = weight.shape[0], weight.shape[1:]
+    first: Known = weight.shape[0]
+    inner = weight.shape[1:]
     rows = first if bits == 8 or first is None else first * 2
     g.equal(rows, scale.shape[-1], "rows")
     if group and isinstance(inner[0], int) and isinstance(scale.shape[0], int):
