@@ -52,7 +52,6 @@ def quanter(class_name: str) -> Callable[[Made], Made]:
     >>> Halves(0.5)._instance(None)(paddle.to_tensor([0.6])).tolist()
     [0.5]
     """
-
     names = sys._getframe(1).f_globals
 
     def declare(of: Made) -> Made:

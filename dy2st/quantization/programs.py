@@ -7,7 +7,7 @@
    that has one name. Whatever else reads it gets it as numbers.
 2. With calibration data, what such a product reads beside is rounded too, to 255 steps up to the threshold that the
    data give (calibration.py). An engine of integers would compute the same numbers.
-3. Weights are no parameters then, and are not trained; gradients flow to everything else.
+3. Weights are not trained then; gradients flow to everything else.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _rewritten(
         for own, array in zip(weight.names, (weight.integers, weight.scale), strict=True):
             if own in saved.state:
                 raise ValueError(f"the model has a tensor {own!r} already")
-            state[own] = StateTensor(own, "buffer", True, array)
+            state[own] = StateTensor(own, "parameter", True, array)
     return SavedLayer(program, methods, state, saved.training)
 
 

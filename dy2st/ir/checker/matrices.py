@@ -125,9 +125,7 @@ def _quantized(g: TypedOperation) -> Sequence[Type]:
     g.require(bits in (4, 8) and group % 16 == 0, f"{bits} bits in groups of {group}")
     g.require(weight.rank == 2 if of_matrix else weight.rank > 0, f"a weight {weight}")
     scale = g.tensor(at + 1, "f", 2 if group else 1)
-    first: Known = weight.shape[0]
-    inner = weight.shape[1:]
-    rows = first if bits == 8 or first is None else first * 2
+    rows, inner = _times(weight.shape[0], 8 // bits), weight.shape[1:]
     g.equal(rows, scale.shape[-1], "rows")
     if group and isinstance(inner[0], int) and isinstance(scale.shape[0], int):
         g.require(scale.shape[0] * group == inner[0], f"{scale.shape[0]} groups of {group} in {inner[0]}")
@@ -136,6 +134,10 @@ def _quantized(g: TypedOperation) -> Sequence[Type]:
     x = g.like(0, scale.dtype, 2)
     g.equal(x.shape[1], inner[0], "inner extents")
     return (typed(x.dtype, [x.shape[0], rows]),)
+
+
+def _times(extent: Known, count: int) -> Known:
+    return None if extent is None else extent * count
 
 
 @rule("attention attention_grad attention_mask_grad")

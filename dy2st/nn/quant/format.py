@@ -13,15 +13,21 @@ from typing import Any
 from dy2st import dtypes
 from dy2st.functions.core.operands import cast_to, floating, tensor
 from dy2st.nn.layer import Layer
+from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tape.grad_mode import no_grad
 from dy2st.runtime.eager.tensor import Tensor
+
+
+def frozen(x: Tensor) -> Parameter:
+    """Return a tensor as a parameter that is not trained: its extents are known where a function becomes a Program."""
+    return Parameter(x, requires_grad=False)
 
 
 class _Scaled(Layer):
     def __init__(self, scales: Any, zero_point: Any = None, quant_axis: int | None = None, bit_length: int = 8):
         super().__init__()
         found = tensor(scales, type(self).__name__).detach()
-        self.register_buffer("_scales", cast_to(found, dtypes.float32).clone())
+        self._scales = frozen(cast_to(found, dtypes.float32).clone())
         if zero_point is not None and bool((tensor(zero_point, type(self).__name__) != 0).any()):
             raise ValueError(f"{type(self).__name__}: integers are symmetric about 0, so that a zero point is 0")
         self._quant_axis = -1 if quant_axis is None else quant_axis
@@ -110,8 +116,8 @@ class ConvertibleQuantedLayer(Layer):
         self.converted = True
 
     def _store(self, weight: str, name: str, quanter: Any) -> None:
-        """Make a weight a buffer of int8, and its quanter what makes numbers of that."""
+        """Make a weight a parameter of int8 that is not trained, and its quanter what makes numbers of that."""
         integers = cast_to(LinearQuanter.from_quanter(quanter)(getattr(self, weight)), dtypes.int8)
         del self._parameters[weight]
-        self.register_buffer(weight, integers)
+        setattr(self, weight, frozen(integers))
         setattr(self, name, LinearDequanter.from_quanter(quanter))

@@ -9,7 +9,7 @@ from dy2st.functions.core.operands import cast_to, op
 from dy2st.nn.functional.affine import linear
 from dy2st.nn.layers.conv import Conv2D, convolved
 from dy2st.nn.layers.linear import Linear
-from dy2st.nn.quant.format import ConvertibleQuantedLayer, LinearQuanter
+from dy2st.nn.quant.format import ConvertibleQuantedLayer, LinearQuanter, frozen
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
@@ -39,7 +39,7 @@ class _Quanted(ConvertibleQuantedLayer):
 
 
 class QuantedLinear(_Quanted):
-    """A `Linear` on rounded numbers; converted, it has buffers `quant_weight`, int8 [out, in], and `quant_scale`."""
+    """A `Linear` on rounded numbers; converted, it has `quant_weight`, int8 [out, in], and `quant_scale`."""
 
     def __init__(self, layer: Linear, q_config: Any):
         super().__init__(layer, q_config)
@@ -47,7 +47,7 @@ class QuantedLinear(_Quanted):
 
     def forward(self, input: Tensor) -> Tensor:
         x = self._input(input)
-        if "quant_weight" not in self._buffers:
+        if "quant_weight" not in self._parameters:
             return linear(x, self._weight(), self.bias, self.name)
         flat = x.reshape([-1, x.shape[-1]])
         scale = cast_to(self.quant_scale, x.dtype)
@@ -66,13 +66,12 @@ class QuantedLinear(_Quanted):
         else:
             scale = scale.reshape([-1]).expand([outputs]).clone()
         del self._parameters[weight]
-        self.register_buffer("quant_weight", integers)
-        self.register_buffer("quant_scale", scale)
+        self.quant_weight, self.quant_scale = frozen(integers), frozen(scale)
         setattr(self, name, None)
 
 
 class QuantedConv2D(_Quanted):
-    """A `Conv2D` on rounded numbers; converted, its weight is a buffer of int8."""
+    """A `Conv2D` on rounded numbers; converted, its weight is int8."""
 
     def __init__(self, layer: Conv2D, q_config: Any):
         super().__init__(layer, q_config)

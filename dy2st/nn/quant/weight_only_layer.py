@@ -6,13 +6,14 @@ import copy
 
 from dy2st.nn.layer import Layer
 from dy2st.nn.layers.linear import Linear
+from dy2st.nn.quant.format import frozen
 from dy2st.nn.quant.weight_only import weight_only_linear, weight_quantize
 from dy2st.runtime.eager.tape.grad_mode import no_grad
 from dy2st.runtime.eager.tensor import Tensor
 
 
 class WeightOnlyLinear(Layer):
-    """A `Linear` whose weight is int8 or int4: the buffers `quant_weight` and `weight_scale`, which no step trains."""
+    """A `Linear` whose weight is int8 or int4: `quant_weight` and `weight_scale`, which no step trains."""
 
     def __init__(self, layer: Linear, algo: str = "weight_only_int8", group_size: int = -1):
         super().__init__()
@@ -20,8 +21,7 @@ class WeightOnlyLinear(Layer):
         self.weight_dtype = algo.removeprefix("weight_only_")
         with no_grad():
             weight, scale = weight_quantize(layer.weight, algo, group_size=group_size)
-        self.register_buffer("quant_weight", weight)
-        self.register_buffer("weight_scale", scale)
+        self.quant_weight, self.weight_scale = frozen(weight), frozen(scale)
         self.bias = layer.bias
 
     def forward(self, input: Tensor) -> Tensor:
