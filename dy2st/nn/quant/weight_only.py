@@ -52,10 +52,10 @@ def weight_quantize(
     most = 2 ** (bits - 1) - 1
     rows = cast_to(x, dtypes.float32).transpose([1, 0])
     grouped = rows if group_size == -1 else rows.reshape([outputs, _whole(inputs, group_size), group_size])
-    scale = grouped.abs().max(-1) / most
     wanted = dtypes.float32 if algo == "llm.int8" else x.dtype
+    scale = cast_to(cast_to(grouped.abs().max(-1) / most, wanted), dtypes.float32)
     by = (scale + cast_to(scale == 0, scale.dtype)).unsqueeze(-1)
-    integers = cast_to((grouped / by).round().clip(-most, most), dtypes.int32).reshape([outputs, inputs])
+    integers = cast_to((grouped / by).round().clip(-most - 1, most), dtypes.int32).reshape([outputs, inputs])
     made = cast_to(integers if bits == 8 else _packed(integers), dtypes.int8)
     return made, cast_to(scale if group_size == -1 else scale.transpose([1, 0]), wanted)
 

@@ -33,12 +33,15 @@ from dy2st.runtime.backends.cpu.llvm_ir.int_math import (
     rounded_up,
     times,
 )
+from dy2st.runtime.backends.cpu.llvm_ir.prefetch import PREFETCH, prefetch
 from dy2st.runtime.backends.cpu.thread_pool.parallel_region import RANGE, forked
 
 _SKINNY = 16
 """Up to so many rows, packing W would cost more than it saves."""
 _COLUMNS = 4
 """Rows of W whose dot products are taken together."""
+_UNROLLED = 4
+"""The vectors of a row that one turn of the loop takes: as many bytes as a line of the cache, where they are widest."""
 _STEP_COST, _ENDS = 300, 4
 """Picoseconds of one multiplication and addition of vectors, and as how many of them the sum across counts."""
 _SHAPE = (("i64", "%m"), ("i64", "%n"), ("i64", "%k"))
@@ -147,30 +150,34 @@ def _kernel(t: Tile, bits: int, rows: int) -> Definition:
     bytes_ = f.value(f"sdiv i64 %n, {in_byte}")
     w_rows, numbers = clamped(f, "%w", "%k", bytes_, _COLUMNS // in_byte)
     at = [plus(f, times(f, n, in_byte), i) for n in numbers for i in range(in_byte)]
-    block = DotBlock(f, t, a_rows, ["%w"] * _COLUMNS)
+    total = DotBlock(f, t, a_rows, ["%w"] * _COLUMNS)
+    following = times(f, "%k", len(w_rows))
     with f.loop("%k", step="%group") as start:
         stop = least(f, plus(f, start, "%group"), "%k")
         of_group = f.offset("%scale", times(f, f.value(f"udiv i64 {start}, %group"), "%c_row"))
-        factors = [spread(f, t, f.load(t.element, f.offset(of_group, i, t.element))) for i in at]
+        part = DotBlock(f, t, a_rows, ["%w"] * _COLUMNS)
 
-        def numbers_at(p: str, mask: str | None, factors: list[str] = factors) -> list[str]:
-            found: list[str] = []
-            for i, w in enumerate(w_rows):
-                read = read_numbers(f, t, f.offset(w, p), mask)
-                for half in halves(f, t, read, bits):
-                    factor = factors[i * in_byte + len(found) % in_byte]
-                    found.append(f.value(f"fmul {t.vector} {half}, {factor}"))
-            return found
-
-        whole = plus(f, start, rounded_down(f, minus(f, stop, start), t.lanes))
-        with f.loop(whole, step=t.lanes, start=start) as p:
+        def add(p: str, part: DotBlock = part) -> None:
             along = times(f, p, t.size)
             left = [f.value(f"load {t.vector}, ptr {f.offset(a, along)}, align {t.size}") for a in a_rows]
-            block.add_vectors(left, numbers_at(p, None))
+            part.add_vectors(left, [x for w in w_rows for x in halves(f, t, read_numbers(f, t, f.offset(w, p)), bits)])
+
+        whole = plus(f, start, rounded_down(f, minus(f, stop, start), t.lanes))
+        most_whole = plus(f, start, rounded_down(f, minus(f, stop, start), _UNROLLED * t.lanes))
+        with f.loop(most_whole, step=_UNROLLED * t.lanes, start=start) as p:
+            for w in w_rows:  # rows that are read next may stand in other pages
+                prefetch(f, f.offset(f.offset(w, following), p))
+            for i in range(_UNROLLED):
+                add(plus(f, p, i * t.lanes))
+        with f.loop(whole, step=t.lanes, start=most_whole) as p:
+            add(p)
         rest = minus(f, stop, whole)
         with f.when(compare(f, "sgt", rest, 0)):
             along, mask = times(f, whole, t.size), lane_mask(f, t.lanes, rest)
-            block.add_vectors([masked_load(f, t, f.offset(a, along), mask) for a in a_rows], numbers_at(whole, mask))
-    block.write("false")
+            left = [masked_load(f, t, f.offset(a, along), mask) for a in a_rows]
+            read = [read_numbers(f, t, f.offset(w, whole), mask) for w in w_rows]
+            part.add_vectors(left, [x for one in read for x in halves(f, t, one, bits)])
+        total.add_scaled(part, [spread(f, t, f.load(t.element, f.offset(of_group, i, t.element))) for i in at])
+    total.write("false")
     f.ret()
-    return Definition(f.name, f.text(), (*dot_needs(t), masked_bytes(t)))
+    return Definition(f.name, f.text(), (*dot_needs(t), masked_bytes(t), PREFETCH))
