@@ -32,8 +32,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "optimizer",
         "static geometric sparse audio text profiler incubate amp array_api io metric autograd device utils",
         "jit distributed vision hapi callbacks",
-        "fluid export onnx interop paddle_files viz project framework version inference operators quantization",
-        "fleets scaling serving",
+        "fluid export onnx interop paddle_files viz project framework version inference operators",
+        "fleets quantization scaling serving",
         "<face> cli __main__",  # <face> is dy2st/__init__.py
     )
 )

@@ -119,9 +119,9 @@ def _product(g: TypedOperation, x: TensorType, i: int, left: bool, right: bool) 
 @rule("dequantize:2 quantized_matmul:3")
 def _quantized(g: TypedOperation) -> Sequence[Type]:
     """Rows of int8, or two of 4 bits in each, and a scale for each row, or for each group in it."""
-    at = len(g.types) - 2
+    at = len(g.types) - 2  # a product has what it multiplies in front of these two
     weight, bits, group = g.like(at, int8), g.whole("bits", 4, 8), g.whole("group", 0, _MOST)
-    of_matrix = group > 0 or g.name == "quantized_matmul"
+    of_matrix = group > 0 or at == 1
     g.require(bits in (4, 8) and group % 16 == 0, f"{bits} bits in groups of {group}")
     g.require(weight.rank == 2 if of_matrix else weight.rank > 0, f"a weight {weight}")
     scale = g.tensor(at + 1, "f", 2 if group else 1)
@@ -129,7 +129,7 @@ def _quantized(g: TypedOperation) -> Sequence[Type]:
     g.equal(rows, scale.shape[-1], "rows")
     if group and isinstance(inner[0], int) and isinstance(scale.shape[0], int):
         g.require(scale.shape[0] * group == inner[0], f"{scale.shape[0]} groups of {group} in {inner[0]}")
-    if g.name == "dequantize":
+    if at == 0:
         return (typed(scale.dtype, [rows, *inner]),)
     x = g.like(0, scale.dtype, 2)
     g.equal(x.shape[1], inner[0], "inner extents")
