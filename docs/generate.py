@@ -46,6 +46,7 @@ dy2st turns plain Python on tensors into one static, differentiable, saveable Pr
 - [Examples](examples.md): programs to read and to run, from LeNet to a detector; [recipes](recipes.md) with the
   figures that they reach
 - [From torch](from-torch.md): its weights in Layers, its models by ONNX
+- [Weights as integers](quantization.md): models of 8 and 4 bits, trained so or rounded afterwards
 - [Paddle's names](paddle-names.md): which of them are here, and what differs
 - [Which op is defined on what](dtypes-of-ops.md): bool, integers, floats, complex numbers
 - [Performance](performance.md): whole workloads beside other packages; [on a busy machine](busy.md)

@@ -151,6 +151,7 @@ _SUBPACKAGES = [
     "optimizer",
     "paddle_files",
     "profiler",
+    "quantization",
     "regularizer",
     "scaling",
     "serving",

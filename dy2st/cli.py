@@ -34,6 +34,7 @@ from dy2st.passes.core.base import run_pipeline
 from dy2st.passes.pipelines import PIPELINES, all_passes, converge
 from dy2st.project import check_project, to_html, to_json
 from dy2st.project import to_text as to_report
+from dy2st.quantization import command as quantizing
 from dy2st.runtime.backends.cpu import STAGES
 from dy2st.runtime.eager.tape.grad_mode import no_grad
 from dy2st.runtime.eager.tensor import Tensor
@@ -103,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     build.set_defaults(command=_build)
     _serve_options(commands.add_parser("serve", help="answer requests over HTTP: the Open Inference Protocol"))
     _scale_options(commands.add_parser("scale", help="say what training a saved model costs on many ranks"))
+    quantizing.options(commands.add_parser("quantize", help="write a saved model with weights of 8 or 4 bits"))
     viz = commands.add_parser("viz", help="draw a saved model as an HTML page or as SVG")
     viz.add_argument("model", metavar="MODEL", help="a file that jit.save wrote")
     viz.add_argument("-o", "--output", metavar="FILE.html", type=Path, help="default: beside the model")

@@ -28,7 +28,7 @@ TOLERANCES = {
 """What results may differ by, as a share of the largest element."""
 ROUNDED = re.compile(
     r"a?(sin|cos|tan)h?|atan2|exp.*|log.*|erf.*|gelu|silu|sigmoid|softplus|softmax.*|rsqrt|pow|scalar_pow|hypot|.*gamma|i[01]e"
-    r"|sum|sum_to|mean|prod|matmul.*|conv.*|.*avg_pool.*|attention.*|(batch|layer)_norm.*|linear_scan|linspace"
+    r"|sum|sum_to|mean|prod|(quantized_)?matmul.*|conv.*|.*avg_pool.*|attention.*|(batch|layer)_norm.*|linear_scan|linspace"
     r"|random_(normal|exponential)|cholesky|det|slogdet|inverse|solve|eigh?|svd|qr|lu|fft|matrix_exp.*|complex"
     r"|(index|take|scatter_nd)_add|put_along_axis|combine_along_axis"
 )

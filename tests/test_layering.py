@@ -33,7 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "static geometric sparse audio text profiler incubate amp array_api io metric autograd device utils",
         "jit distributed distribution vision hapi callbacks",
         "fluid export onnx interop paddle_files viz project framework version inference operators",
-        "fleets scaling serving",
+        "fleets quantization scaling serving",
         "<face> cli __main__",  # <face> is dy2st/__init__.py
     )
 )

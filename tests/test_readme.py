@@ -15,6 +15,7 @@ SHOWN = [
     ROOT / "README.md",
     FROM_SCRATCH,
     ROOT / "docs" / "from-torch.md",
+    ROOT / "docs" / "quantization.md",
     ROOT / "docs" / "debugging.md",
     *sorted((ROOT / "docs").glob("writing-*.md")),
 ]

@@ -56,6 +56,7 @@ from dy2st.ops.linalg import (
     lu,
     matmul,
     qr_svd,
+    quantized,
 )
 from dy2st.ops.linalg import (
     linalg as matrices,
@@ -135,6 +136,7 @@ __all__ = [
     "pooling",
     "power",
     "qr_svd",
+    "quantized",
     "random",
     "reduction",
     "reductions",

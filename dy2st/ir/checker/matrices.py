@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int32, int64
+from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int8, int32, int64
 from dy2st.ir.checker.elementwise import accumulated
 from dy2st.ir.checker.shapes import typed
 from dy2st.ir.checker.type_join import Known
@@ -114,6 +114,30 @@ def _product(g: TypedOperation, x: TensorType, i: int, left: bool, right: bool) 
     g.equal(inner, other, "inner extents")
     g.stacked(i)
     return TensorType(x.dtype, (*x.shape[:-2], rows, columns))
+
+
+@rule("dequantize:2 quantized_matmul:3")
+def _quantized(g: TypedOperation) -> Sequence[Type]:
+    """Rows of int8, or two of 4 bits in each, and a scale for each row, or for each group in it."""
+    at = len(g.types) - 2  # a product has what it multiplies in front of these two
+    weight, bits, group = g.like(at, int8), g.whole("bits", 4, 8), g.whole("group", 0, _MOST)
+    of_matrix = group > 0 or at == 1
+    g.require(bits in (4, 8) and group % 16 == 0, f"{bits} bits in groups of {group}")
+    g.require(weight.rank == 2 if of_matrix else weight.rank > 0, f"a weight {weight}")
+    scale = g.tensor(at + 1, "f", 2 if group else 1)
+    rows, inner = _times(weight.shape[0], 8 // bits), weight.shape[1:]
+    g.equal(rows, scale.shape[-1], "rows")
+    if group and isinstance(inner[0], int) and isinstance(scale.shape[0], int):
+        g.require(scale.shape[0] * group == inner[0], f"{scale.shape[0]} groups of {group} in {inner[0]}")
+    if at == 0:
+        return (typed(scale.dtype, [rows, *inner]),)
+    x = g.like(0, scale.dtype, 2)
+    g.equal(x.shape[1], inner[0], "inner extents")
+    return (typed(x.dtype, [x.shape[0], rows]),)
+
+
+def _times(extent: Known, count: int) -> Known:
+    return None if extent is None else extent * count
 
 
 @rule("attention attention_grad attention_mask_grad")

@@ -52,6 +52,11 @@ class LoadedMethod:
         run = self._runs[number]
         return run(self._layer, run.checked(leaves, [v.name or "" for v in run.compiled.program.block.arguments]))
 
+    def chosen(self, *args: Any, **keywords: Any) -> tuple[SavedCall, Program, list[Any]]:
+        """Return which Program a call runs, and its inputs, flat and in order; errors are those of the call."""
+        run, leaves = self._choose(bind(self.signature, args, keywords))
+        return run.call, run.compiled.program, leaves
+
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         values = bind(self.signature, args, keywords)
         run, leaves = self._choose(values)

@@ -61,23 +61,27 @@ class _Conv(_Windows):
         self.bias = self.create_parameter([out_channels], bias_attr if bias else False, is_bias=True)
 
     def forward(self, x: Tensor) -> Tensor:
-        padding = self._padding
-        if self._padding_mode != "zeros":
-            x, padding = pad(x, self._around(), self._padding_mode, data_format=self._data_format), 0
-        how = (self._stride, padding, self._dilation, self._groups, self._data_format)
-        return getattr(F, f"conv{self.rank}d")(x, self.weight, self.bias, *how)
+        return convolved(self, x, self.weight)
 
-    def _around(self) -> list[int]:
-        """Return the padding as `pad` takes it: the last axis first."""
-        if self._padding == "SAME":
-            total = [
-                (k - 1) * d
-                for k, d in zip(self._kernel_size, each(self._dilation, self.rank, "dilation", "Conv"), strict=True)
-            ]
-            pairs = [(t // 2, t - t // 2) for t in total]
-        else:
-            pairs = [(p, p) for p in each(self._padding, self.rank, "padding", type(self).__name__)]
-        return [width for pair in reversed(pairs) for width in pair]
+
+def convolved(layer: Any, x: Tensor, weight: Tensor) -> Tensor:
+    """Return the convolution that a layer computes, with a weight that stands for its own."""
+    padding = layer._padding
+    if layer._padding_mode != "zeros":
+        x, padding = pad(x, _around(layer), layer._padding_mode, data_format=layer._data_format), 0
+    how = (layer._stride, padding, layer._dilation, layer._groups, layer._data_format)
+    return getattr(F, f"conv{layer.rank}d")(x, weight, layer.bias, *how)
+
+
+def _around(layer: Any) -> list[int]:
+    """Return the padding of a layer as `pad` takes it: the last axis first."""
+    rank = layer.rank
+    if layer._padding == "SAME":
+        extents = zip(layer._kernel_size, each(layer._dilation, rank, "dilation", "Conv"), strict=True)
+        pairs = [((k - 1) * d // 2, (k - 1) * d - (k - 1) * d // 2) for k, d in extents]
+    else:
+        pairs = [(p, p) for p in each(layer._padding, rank, "padding", type(layer).__name__)]
+    return [width for pair in reversed(pairs) for width in pair]
 
 
 class Conv1D(_Conv):

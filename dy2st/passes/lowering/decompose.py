@@ -25,6 +25,7 @@ from dy2st.ops.reduce.reduction import Prod
 from dy2st.passes.core.base import Pass
 from dy2st.passes.lowering.matrix_exponential import exponential, slope
 from dy2st.passes.lowering.polygamma import polygamma
+from dy2st.passes.lowering.quantized_weights import numbers, product
 
 Rule = Callable[[Builder, Operation], Sequence[Value] | None]
 
@@ -311,3 +312,5 @@ def _half_keep_at(b: Builder, operation: Operation) -> Sequence[Value] | None:
 _rule("polygamma")(polygamma)
 _rule("matrix_exp")(exponential)
 _rule("matrix_exp_slope")(slope)
+_rule("dequantize")(numbers)
+_rule("quantized_matmul")(product)

@@ -17,6 +17,7 @@ from dy2st.ir.program import Block, Operation, Program, Value, tensor_type
 from dy2st.ir.types import ScalarType, TensorType
 from dy2st.ops.core.base import Op
 from dy2st.ops.linalg.matmul import MatMul, MatMulAdd
+from dy2st.ops.linalg.quantized import QuantizedMatMul
 from dy2st.ops.nn.conv import Conv, ConvInputGrad, ConvWeightGrad
 from dy2st.ops.shape.shape import Broadcast
 from dy2st.runtime.interpreter.trip_count import KnownNumbers
@@ -64,7 +65,7 @@ class _Run:
         total = math.inf if op.is_call else float(_STEP)
         if isinstance(op, (Conv, ConvInputGrad, ConvWeightGrad)):
             total += multiplications(operation, self._numbers.symbols) * _NANOSECONDS_OF_CONVOLUTION
-        if isinstance(op, (MatMul, MatMulAdd)):
+        if isinstance(op, (MatMul, MatMulAdd, QuantizedMatMul)):
             total += math.sqrt(math.prod(map(self._size, _matrices(operation)))) * _NANOSECONDS_OF_PRODUCT
         most = max(map(self._size, operation.operands), default=0)
         for value in operation.results:

@@ -2,6 +2,7 @@
 
 gemm.f32.nt            c = a @ b, a as it stands, b transposed (see gemm/)
 gemm.f32.nt.scratch    how many bytes it needs beside
+gemm.f32.quantized8    a times a weight of integers of 8 bits (4), with its scratch
 gemm.f32.pack_b.t      lays b out for many products; gemm.f32.packed.n is one of them
 attention.f32          softmax(q k^T + mask) v, see attention/; attention_grad.f32 its VJP,
                        attention_mask_grad.f32 that to the mask; attention_dropped.f32 ... where weights are dropped
@@ -17,7 +18,7 @@ from types import ModuleType
 
 from dy2st.records import record
 from dy2st.runtime.aot_cache.code_image import Binary
-from dy2st.runtime.backends.cpu import attention, conv
+from dy2st.runtime.backends.cpu import attention, conv, gemm
 from dy2st.runtime.backends.cpu.compile_link.code_loader import linked, shared_object
 from dy2st.runtime.backends.cpu.compile_link.target import Target
 from dy2st.runtime.backends.cpu.gemm import matmul_kernel, packed_kernel, packing_kernel, scratch_kernel
@@ -118,6 +119,14 @@ def _form(a: bool, b: bool) -> Callable[[str, Target], _Module]:
     return lambda dtype, target: (matmul_kernel(dtype, a, b, target), scratch_kernel(dtype, a, b, target))
 
 
+def _quantized(bits: int) -> Callable[[str, Target], _Module]:
+    """Return what makes the product with a weight of integers."""
+    return lambda dtype, target: (
+        gemm.quantized_kernel(dtype, bits, target),  # they load on first use
+        gemm.quantized_scratch(dtype, bits, target),
+    )
+
+
 def _kept(make: Callable[[str, bool, Target], Definition], swap: bool) -> Callable[[str, Target], _Module]:
     """Return what makes a kernel for a right operand that is packed once."""
     return lambda dtype, target: (make(dtype, swap, target),)
@@ -126,6 +135,7 @@ def _kept(make: Callable[[str, bool, Target], Definition], swap: bool) -> Callab
 _FORMS = {
     **{f"{'nt'[a]}{'nt'[b]}": _form(a, b) for a in (False, True) for b in (False, True)},
     **{f"packed.{'nt'[swap]}": _kept(packed_kernel, swap) for swap in (False, True)},
+    **{f"quantized{bits}": _quantized(bits) for bits in (4, 8)},
     **{f"pack_b.{'nt'[swap]}": _kept(packing_kernel, swap) for swap in (False, True)},
 }
 _ATTENTION = {

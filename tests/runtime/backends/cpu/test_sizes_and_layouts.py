@@ -14,8 +14,8 @@ from tests.runtime.backends.cpu.op_inputs import LAYOUTS, SIZES, as_dtype, chose
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 EITHER_ZERO = frozenset(
     {"max", "min", "top", "maximum", "minimum", "fmax", "fmin", "sort", "relu", "clip", "nextafter", "max_pool",
-     "matmul", "matmul_add", "conv", "conv_input_grad", "conv_weight_grad", "attention", "attention_grad",
-     "attention_mask_grad", "sum", "sum_to", "mean"}
+     "matmul", "matmul_add", "quantized_matmul", "conv", "conv_input_grad", "conv_weight_grad", "attention",
+     "attention_grad", "attention_mask_grad", "sum", "sum_to", "mean"}
 )  # fmt: skip
 """Ops whose zeros may have either sign (tests/agreement.py)."""
 NO_SPECIAL = {

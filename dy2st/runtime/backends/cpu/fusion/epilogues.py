@@ -21,6 +21,7 @@ from dy2st.ir.opdef import OpDef
 from dy2st.ir.program import Operation, Value, tensor_type
 from dy2st.ops.indexing.class_indices import KeepAt
 from dy2st.ops.linalg.matmul import MatMul
+from dy2st.ops.linalg.quantized import QuantizedMatMul
 from dy2st.ops.nn.conv import Conv
 from dy2st.records import record
 from dy2st.runtime.backends.cpu.fusion.index_maps import FusedGroup, even
@@ -104,11 +105,12 @@ def _is_apart(operation: Operation) -> bool:
 
 def _follows(group: FusedGroup, product: Operation) -> bool:
     """Return whether a nest can run on parts of a product. 1, 3."""
-    if not isinstance(product.op, (MatMul, Conv)):
+    if not isinstance(product.op, (MatMul, Conv, QuantizedMatMul)):
         return False
     (value,), t = product.results, tensor_type(product.results[0])
     outer, rank = _outer(product.op) % t.rank, t.rank
-    if t.dtype.name not in ("float32", "float64") or t.shape != group.space or rank <= outer:
+    native = ("float32",) if isinstance(product.op, QuantizedMatMul) else ("float32", "float64")
+    if t.dtype.name not in native or t.shape != group.space or rank <= outer:
         return False
     if any(in_register(v.type) or is_small(v.type) for v in (*product.operands, value)):
         return False

@@ -12,8 +12,13 @@ from dy2st.late import late_names
 if TYPE_CHECKING:
     from dy2st.runtime.backends.cpu.gemm.matmul import matmul_kernel, scratch_kernel
     from dy2st.runtime.backends.cpu.gemm.prepacked import packed_elements, packed_kernel, packing_kernel
+    from dy2st.runtime.backends.cpu.gemm.quantized import quantized_kernel, quantized_scratch
 
 __getattr__ = late_names(
     "dy2st.runtime.backends.cpu.gemm",
-    {"matmul": "matmul_kernel scratch_kernel", "prepacked": "packed_elements packed_kernel packing_kernel"},
+    {
+        "matmul": "matmul_kernel scratch_kernel",
+        "prepacked": "packed_elements packed_kernel packing_kernel",
+        "quantized": "quantized_kernel quantized_scratch",
+    },
 )

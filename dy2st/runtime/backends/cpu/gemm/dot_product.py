@@ -182,6 +182,14 @@ class DotBlock:
             for factor, place in zip(right, sums, strict=True):
                 f.store(tile.vector, fused(f, tile, a, factor, f.load(tile.vector, place)), place)
 
+    def add_scaled(self, part: DotBlock, factors: Sequence[str]) -> None:
+        """Write the sums on by those of another block, times a factor for each row on the right."""
+        f, tile = self._f, self._tile
+        for sums, others in zip(self._sums, part._sums, strict=True):
+            for place, other, factor in zip(sums, others, factors, strict=True):
+                total = fused(f, tile, f.load(tile.vector, other), factor, f.load(tile.vector, place))
+                f.store(tile.vector, total, place)
+
     def write(self, accumulate: str) -> None:
         """Write the sums of the %m x %n rows that there are to %c, or add them to it."""
         f, tile, t = self._f, self._tile, self._tile.element

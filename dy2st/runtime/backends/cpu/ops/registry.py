@@ -46,6 +46,7 @@ FAMILIES = {
     "indexing.take": "take take_add",
     "matrix.matmul": "matmul matmul_add",
     "indexing.roll_pad": "flip diagonal tril triu bitcast roll pad",
+    "matrix.quantized": "quantized_matmul",
     "matrix.reductions": "sum mean max top min prod all any",
     "matrix.scans": "cumsum linear_scan cummax cummin",
     "indexing.gather_nd": "gather_nd scatter_nd_add masked_select nonzero",
@@ -60,7 +61,11 @@ FAMILIES = {
     ),
 }
 """The ops that a file of this folder has rules for; other elementwise ones are written by elementwise.py."""
-_WITH_PARTS = {"matmul": ("matrix.matmul", "multiplied"), "conv": ("nn.conv_pool", "convolved")}
+_WITH_PARTS = {
+    "matmul": ("matrix.matmul", "multiplied"),
+    "quantized_matmul": ("matrix.quantized", "quantized_with_parts"),
+    "conv": ("nn.conv_pool", "convolved"),
+}
 FILES = {name: file for file, names in FAMILIES.items() for name in names.split()}
 _rules: dict[str, Rule] = {}
 _reads_gaps: set[str] = set()

@@ -98,6 +98,19 @@ def allocate_bytes(w: FunctionEmitter, size: str) -> tuple[str, str]:
     return block, w.f.offset(block, HEAD)
 
 
+def scratch_bytes(w: FunctionEmitter, size: str) -> tuple[str, str]:
+    """Write an allocation where any bytes are asked for; return the block, else null, and its content."""
+    f = w.f
+    slots = [f.slot("ptr"), f.slot("ptr")]
+    for slot in slots:
+        f.store("ptr", "null", slot)
+    with f.when(f.value(f"icmp sgt i64 {size}, 0"), "scratch"):
+        for slot, value in zip(slots, allocate_bytes(w, size), strict=True):
+            f.store("ptr", value, slot)
+    block, content = (f.load("ptr", slot) for slot in slots)
+    return block, content
+
+
 def thread_count(w: FunctionEmitter) -> str:
     """Write how many threads a kernel may be split between: so many parts of scratch memory it needs."""
     w.unit.module.add("dy2st.threads", "declare i64 @dy2st.threads()")

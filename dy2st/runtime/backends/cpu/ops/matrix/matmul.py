@@ -17,7 +17,15 @@ from dy2st.runtime.backends.cpu.ops.control.input_projection_batching import Pro
 from dy2st.runtime.backends.cpu.ops.control.prepacked_weights import FLOATS, backwards, packed_form
 from dy2st.runtime.backends.cpu.ops.matrix.integer_matmul import complex_product, run_complex_product, whole_product
 from dy2st.runtime.backends.cpu.ops.registry import rule
-from dy2st.runtime.backends.cpu.ops.tensors import allocate, allocate_bytes, extents, product, thread_count, writable
+from dy2st.runtime.backends.cpu.ops.tensors import (
+    allocate,
+    allocate_bytes,
+    extents,
+    product,
+    scratch_bytes,
+    thread_count,
+    writable,
+)
 from dy2st.runtime.backends.cpu.ops.views import strides
 
 Made = Sequence[Components]
@@ -182,7 +190,7 @@ def _products(
                 f"i64 {b.columns}", *sizes)  # fmt: skip
     adds = f"i1 {str(accumulate).lower()}"
     if not a.batch:
-        block, scratch = _some_bytes(w, scratch_size)
+        block, scratch = scratch_bytes(w, scratch_size)
         f.call("void", kernel, *matrices, f"ptr {scratch}", adds, after, "i64 0")
     else:
         threads, room = thread_count(w), f.value(f"and i64 {f.value(f'add i64 {scratch_size}, 63')}, -64")
@@ -192,16 +200,3 @@ def _products(
         f.call("void", f"@{function}", f"ptr {kernel}", f"ptr {scratch}", f"i64 {room}", *matrices, adds,
                after, f"i64 {threads}", *(f"i64 {n}" for n in (*a.batch, *steps)))  # fmt: skip
     f.call("void", "@dy2st.release", "ptr %context", f"ptr {block}")
-
-
-def _some_bytes(w: FunctionEmitter, size: str) -> tuple[str, str]:
-    """Write an allocation where any bytes are asked for; return the block, else null, and its content."""
-    f = w.f
-    slots = [f.slot("ptr"), f.slot("ptr")]
-    for slot in slots:
-        f.store("ptr", "null", slot)
-    with f.when(compare(f, "sgt", size, 0), "scratch"):
-        for slot, value in zip(slots, allocate_bytes(w, size), strict=True):
-            f.store("ptr", value, slot)
-    block, content = (f.load("ptr", slot) for slot in slots)
-    return block, content
