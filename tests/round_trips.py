@@ -22,6 +22,8 @@ from dy2st.ir.serialize import from_json, to_json
 from dy2st.runtime.executor.executable import Compiled
 from dy2st.runtime.interpreter.planned import Plan
 
+LARGE = 256
+"""So many operations cost as much as many small Programs."""
 _came_back: set[tuple[str | None, int]] = set()
 """Fingerprints of Programs and hashes of their texts, which have names and places too."""
 
@@ -35,9 +37,10 @@ class RoundTrips:
         self.faults: list[str] = []
 
     def see(self, program: Program) -> None:
-        """Check the Program if it is its turn."""
+        """Check the Program if it is its turn; where a share is looked at, large ones have theirs as rarer as they cost."""
         self._turn += 1
-        if self._turn % self._share == 0:
+        turn, early = divmod(self._turn, self._share)
+        if not early and (self._share == 1 or turn % (1 + program.count // LARGE) == 0):
             fault = fault_of(program)
             if fault:
                 self.faults.append(fault)
