@@ -37,7 +37,7 @@ class RoundTrips:
         self.faults: list[str] = []
 
     def see(self, program: Program) -> None:
-        """Check the Program if it is its turn; where a share is looked at, large ones have theirs as rarer as they cost."""
+        """Check the Program if it is its turn; in a share, that of a large one comes as rarely as it costs."""
         self._turn += 1
         turn, early = divmod(self._turn, self._share)
         if not early and (self._share == 1 or turn % (1 + program.count // LARGE) == 0):

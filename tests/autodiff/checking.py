@@ -54,7 +54,7 @@ _known: dict[str, Derived] = {}
 
 
 def derived(program: Program) -> Derived:
-    """Return the derivatives of a Program: those that were made of an equal one, for other numbers, if there are any."""
+    """Return the derivatives of a Program: those that were made of an equal one, if there are any."""
     key = fingerprint(program)
     if key is None:
         return Derived(program)
