@@ -157,6 +157,11 @@ def loss_numpy(given: Arrays) -> Any:
 
 
 TINY = {"turns": 3, "batch": 2, "width": 5}
+FUNCTION = with_paddle(lstm_paddle) | with_torch(lstm_torch, compiled=False) | with_jax(lstm_jax) | with_onnx(lstm_onnx)
+GRADIENT = (
+    with_training(slopes_paddle, minimize=False) | with_torch(slopes_torch, compiled=False) | with_jax(slopes_jax)
+)
+"""The sides of all sizes: tests, which make every job small, run each of them once."""
 
 
 def function_row(batch: int, width: int) -> Row:
@@ -166,7 +171,7 @@ def function_row(batch: int, width: int) -> Row:
         arrays,
         {"turns": 100, "batch": batch, "width": width},
         TINY,
-        with_paddle(lstm_paddle) | with_torch(lstm_torch, compiled=False) | with_jax(lstm_jax) | with_onnx(lstm_onnx),
+        FUNCTION,
         lstm_numpy,
         work,
     )
@@ -179,7 +184,7 @@ def gradient_row(batch: int, width: int) -> Row:
         arrays,
         {"turns": 100, "batch": batch, "width": width},
         TINY,
-        with_training(slopes_paddle, minimize=False) | with_torch(slopes_torch, compiled=False) | with_jax(slopes_jax),
+        GRADIENT,
         loss_numpy,
         work_with_gradients,
         tolerance=1e-3,

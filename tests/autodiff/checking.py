@@ -1,14 +1,16 @@
 """Check the derivatives of a Program against differences and against each other."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dy2st.autodiff.programs import fresh_names, jvp, vjp
+from dy2st.autodiff.programs import Pullback, fresh_names, jvp, vjp
 from dy2st.autodiff.reverse import pull_back
 from dy2st.ir.builder import Builder
 from dy2st.ir.clone import clone_program
+from dy2st.ir.fingerprint import fingerprint
 from dy2st.ir.program import Program
 from dy2st.ir.types import TensorType, is_differentiable, is_optional, tangent_type
 from dy2st.ir.verifier import verify
@@ -16,6 +18,49 @@ from dy2st.runtime.interpreter.planned import compile_plan
 from dy2st.runtime.interpreter.reference import evaluate
 from tests import shares
 from tests.passes.checked import optimised
+
+MOST_KNOWN = 64
+
+
+class Derived:
+    """The derivatives of a Program, each made and verified where it is first wanted."""
+
+    def __init__(self, program: Program):
+        self.program = program
+
+    @cached_property
+    def pulled(self) -> tuple[Pullback, Program, Program]:
+        """What `vjp` makes, and what the passes make of its two Programs."""
+        wrt, seeded = tensors(self.program)
+        made = vjp(self.program, wrt, [(i, False) for i in seeded])
+        for one in (made.forward, made.backward):
+            verify(one)
+        return made, optimised(made.forward), optimised(made.backward)
+
+    @cached_property
+    def pushed(self) -> tuple[Program, list[int], Program]:
+        """What `jvp` makes, which results have tangents, and what the passes make of it."""
+        made, live = jvp(self.program, tensors(self.program)[0])
+        verify(made)
+        return made, live, optimised(made)
+
+    @cached_property
+    def whole(self) -> Program:
+        """The Program of all gradients."""
+        return gradient_program(self.program)
+
+
+_known: dict[str, Derived] = {}
+
+
+def derived(program: Program) -> Derived:
+    """Return the derivatives of a Program: those that were made of an equal one, if there are any."""
+    key = fingerprint(program)
+    if key is None:
+        return Derived(program)
+    if key not in _known and len(_known) >= MOST_KNOWN:
+        _known.pop(next(iter(_known)))
+    return _known.setdefault(key, Derived(program))
 
 
 def tensors(program: Program) -> tuple[list[int], list[int]]:
@@ -41,17 +86,15 @@ def dot(a: Sequence[Any], b: Sequence[Any]) -> float:
 
 def pulled(program: Program, inputs: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     """Return the cotangents of the tensor arguments by `vjp`; verify, and compare what the passes make of it."""
-    wrt, seeded = tensors(program)
-    made = vjp(program, wrt, [(i, False) for i in seeded])
-    for one in (made.forward, made.backward):
-        verify(one)
+    wrt, _ = tensors(program)
+    made, forward, backward = derived(program).pulled
     values = evaluate(made.forward, inputs)
     count = len(program.block.results)
     same(values[:count], evaluate(program, inputs))
     found = evaluate(made.backward, [*values[count:], *cts])
-    fast = compile_plan(optimised(made.forward)).run(inputs)
+    fast = compile_plan(forward).run(inputs)
     same(fast[:count], values[:count], exact=False)
-    again = compile_plan(optimised(made.backward)).run([*fast[count:], *cts])
+    again = compile_plan(backward).run([*fast[count:], *cts])
     same(again, found, exact=False)
     gradients = {i: ct for i, ct in zip(made.found, found, strict=True)}
     return [dense(gradients[i], inputs[i]) if i in gradients else np.zeros_like(inputs[i]) for i in wrt]
@@ -59,13 +102,12 @@ def pulled(program: Program, inputs: Sequence[Any], cts: Sequence[Any]) -> list[
 
 def pushed(program: Program, inputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """Return the tangents of the tensor results by `jvp`."""
-    wrt, seeded = tensors(program)
-    made, live = jvp(program, wrt)
-    verify(made)
+    _, seeded = tensors(program)
+    made, live, faster = derived(program).pushed
     count = len(program.block.results)
     values = evaluate(made, [*inputs, *tangents])
     same(values[:count], evaluate(program, inputs))
-    same(compile_plan(optimised(made)).run([*inputs, *tangents]), values, exact=False)
+    same(compile_plan(faster).run([*inputs, *tangents]), values, exact=False)
     found = dict(zip(live, values[count:], strict=True))
     return [found[i] if i in found else np.zeros_like(values[i]) for i in seeded]
 
@@ -127,7 +169,7 @@ def check(program: Program, *inputs: Any, order: int = 2, tolerance: float = 1e-
     for got, want in zip(forward, differences(program, inputs, tangents), strict=True):
         scale = float(np.max(np.abs(want), initial=1.0))
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * scale)
-    whole = gradient_program(program)
+    whole = derived(program).whole
     same(evaluate(whole, [*inputs, *cts]), gradients, exact=False)
     if order > 1:
         check(whole, *inputs, *cts, order=order - 1, tolerance=tolerance * 10, seed=seed + 1)

@@ -1,6 +1,7 @@
 """How large Programs without `try` are, and that operations behind one that raised do not run."""
 
 import linecache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,13 @@ def made(name: str, text: str) -> Any:
     found: dict[str, Any] = {"paddle": paddle}
     exec(compile(text, name, "exec"), found)
     return found["f"]
+
+
+@cache
+def ways(name: str, text: str) -> tuple[Any, Any]:
+    """Return the function that a text defines, and one static function of it: all cases run the same Program."""
+    fn = made(name, text)
+    return fn, paddle.jit.to_static(fn, full_graph=True)
 
 
 def with_sites(count: int) -> Any:
@@ -61,13 +69,18 @@ def test_a_program_without_try_is_a_few_times_as_large(shape: Any, size: int) ->
     assert flat.count < 2.5 * program.count
 
 
+@cache
+def three_deep(shape: Any) -> tuple[Any, Any]:
+    """Return the function of a shape, and one static function of it."""
+    fn = shape(3)
+    return fn, paddle.jit.to_static(fn, full_graph=True)
+
+
 @pytest.mark.parametrize("shape", [with_sites, nested])
 @pytest.mark.parametrize("start", [-3.0, 0.1, 0.6, 1.1, 2.3, 9.0])
 def test_gradients_are_those_of_eager_mode_wherever_it_raises(shape: Any, start: float) -> None:
-    fn = shape(3)
     slopes: list[Any] = []
-    ways: list[Any] = [fn, paddle.jit.to_static(fn, full_graph=True)]
-    for way in ways:
+    for way in three_deep(shape):
         x = paddle.to_tensor(np.array([start, 0.2], "float32"), stop_gradient=False)
         way(x).backward()
         assert x.grad is not None
@@ -102,9 +115,8 @@ def f(x):
 
 @pytest.mark.parametrize("rows", [[1.0, 2.0, 3.0], [3.0, 1.0], [-1.0, -2.0], [1.0, 0.5], []])
 def test_what_is_behind_a_raise_in_a_loop_does_not_run(rows: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    fn, found = made("order", ORDER), []
-    ways: list[Any] = [fn, paddle.jit.to_static(fn, full_graph=True)]
-    for way in ways:
+    found = []
+    for way in ways("order", ORDER):
         x = paddle.to_tensor(np.array(rows, "float32"), stop_gradient=False)
         way(x).backward()
         assert x.grad is not None
@@ -139,9 +151,8 @@ def f(x, n):
 @pytest.mark.parametrize("turns", [0, 1, 3, 6])
 @pytest.mark.parametrize("start", [0.25, 1.75, 2.5, -4.0])
 def test_a_raise_goes_through_handlers_in_a_loop(turns: int, start: float) -> None:
-    fn, found = made("again", AGAIN), []
-    ways: list[Any] = [fn, paddle.jit.to_static(fn, full_graph=True)]
-    for way in ways:
+    found = []
+    for way in ways("again", AGAIN):
         x = paddle.to_tensor(np.array([start, 0.5], "float32"), stop_gradient=False)
         y = way(x, paddle.to_tensor(turns))
         (slope,) = paddle.grad(y, x, create_graph=True)

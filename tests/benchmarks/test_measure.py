@@ -31,5 +31,5 @@ def test_a_side_that_takes_too_long_is_given_up():
 @pytest.mark.slow
 def test_a_side_that_gives_something_else_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("benchmarks.suite.measure.difference", lambda got, wanted: float(np.pi))
-    sides = measure(find("autoencoder"), ("dy2st", "numpy"), TINY)["sides"]
+    sides = measure(find("counter"), ("dy2st", "numpy"), TINY)["sides"]
     assert sides["numpy"] == {"missing": "DIFFERS from ours by 3.1 of the largest number"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
-from tests.jit.test_derivatives import FUNCTIONS, Function, arguments, derivatives, same, with_gradients
+from tests.jit.test_derivatives import FUNCTIONS, Function, arguments, derivatives, same, wanted, with_gradients
 
 LOOPS = [f for f in FUNCTIONS if f.__name__ not in ("recursion", "singular")]
 LONG = ("nested_loops", "lists", "written_in_place", "integers_between", "early_exit", "none_at_first")
@@ -15,7 +15,7 @@ CASES = [pytest.param(f, marks=pytest.mark.slow if f.__name__ in LONG else ()) f
 @pytest.mark.parametrize("function", CASES)
 def test_from_outside(function: Function, checkpoint: str | int) -> None:
     static = paddle.jit.to_static(function, full_graph=True, checkpoint=checkpoint)
-    same(derivatives(static, 2), derivatives(function, 2))
+    same(derivatives(static, 2), wanted(function)[:5])
 
 
 @pytest.mark.slow

@@ -1,12 +1,14 @@
 """Derivatives of converted functions are those of eager mode, from outside and inside of one trace, to third order."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dy2st as paddle
+from tests import shares
 
 Function = Callable[[Any, Any], Any]
 
@@ -119,6 +121,12 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
+@cache
+def wanted(function: Function) -> list[np.ndarray | None]:
+    """Return what eager mode gives, to third order (in `--fast` to second)."""
+    return derivatives(function, shares.order(3))
+
+
 def derivatives(function: Function, order: int = 3) -> list[np.ndarray | None]:
     """Return a value and the gradients of it, of the sum of squares of these, and so on."""
     ins = arguments()
@@ -153,19 +161,9 @@ def same(got: Any, want: Any) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
 
 
-LONG = (lists, recursion, nested_loops, none_at_first, early_exit)
-
-
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_from_outside(function: Function) -> None:
-    order = 2 if function in LONG else 3
-    same(derivatives(paddle.jit.to_static(function, full_graph=True), order), derivatives(function, order))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("function", LONG, ids=lambda f: f.__name__)
-def test_the_third_order_from_outside(function: Function) -> None:
-    same(derivatives(paddle.jit.to_static(function, full_graph=True)), derivatives(function))
+    same(derivatives(paddle.jit.to_static(function, full_graph=True), shares.order(3)), wanted(function))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)

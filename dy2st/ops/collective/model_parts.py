@@ -23,11 +23,9 @@ from dy2st.ir.program import Value
 from dy2st.ops.collective.collective_base import (
     HERE,
     SameType,
-    as_bytes,
     blocks,
     emitted,
     exchanged,
-    joined,
     on_host,
     typed,
 )
@@ -93,15 +91,6 @@ class JoinedBlocks(AllGather):
     """The blocks of all processes along an axis as one tensor, which is the same in all of them."""
 
     name = "joined_blocks"
-
-    def eval(self, xp: Any, x: Any, *, axis: int, ranks: tuple[int, ...], at: Place) -> Any:
-        def together(comm: Any, a: Any) -> Any:
-            made = np.empty((len(ranks), *a.shape), a.dtype)
-            comm.Allgather(as_bytes(a), as_bytes(made))
-            return joined(made, axis)
-
-        return exchanged(xp, x, ranks, np.copy, lambda group, a: group.run(
-            f"joined_blocks of {typed(a)}", at, lambda comm: together(comm, a)))  # fmt: skip
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   *, axis: int, ranks: tuple[int, ...], at: Place) -> Tangents:  # fmt: skip

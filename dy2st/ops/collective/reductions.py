@@ -157,7 +157,7 @@ class AllGather(Collective):
             return joined(made, axis)
 
         return exchanged(xp, x, ranks, np.copy, lambda group, a: group.run(
-            f"all_gather of {typed(a)}", at, lambda comm: together(comm, a)))  # fmt: skip
+            f"{self.name} of {typed(a)}", at, lambda comm: together(comm, a)))  # fmt: skip
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
                   *, axis: int, ranks: tuple[int, ...], at: Place) -> Tangents:  # fmt: skip

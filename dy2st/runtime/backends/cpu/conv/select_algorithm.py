@@ -1,4 +1,6 @@
-"""Convolution over 1 to 3 axes and its two transposes, as products of matrices with blocks of windows (im2col.py).
+"""Which algorithm runs a convolution over 1 to 3 axes and its two transposes: chosen by shape, in the generated code.
+
+Where no other is better they are products of matrices with blocks of windows (common/im2col.py):
 
     conv               out[b, g] = w[g] columns(x[b, g])
     conv_input_grad    columns(x[b, g]) += w[g]^T c[b, g]

@@ -43,7 +43,7 @@ EXTENTS = (
     "dilation1",
     "dilation2",
 )
-"""Extents of one group of one image; those of common/shape_row.py by name."""
+"""Extents of one group of one image; those of common/shape_descriptor.py by name."""
 
 
 def shifted_gemm(tile: Tile) -> Definition:
