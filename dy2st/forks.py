@@ -179,11 +179,16 @@ def _after_in_parent() -> None:
     while _closed:
         _closed.pop().open()
     if _held == [True] and (came := _let_go()):
-        _thread.start_new_thread(_send_again, (came,))
+        send_again(*came)  # in the hook of a fork what a handler raises is dropped
 
 
-def _send_again(numbers: tuple[int, ...]) -> None:
-    time.sleep(1e-3)  # in the hook of a fork what a handler raises is dropped
+def send_again(*numbers: int) -> None:
+    """Send this process signals in a moment, that come at a bad one."""
+    _thread.start_new_thread(_send, (numbers,))
+
+
+def _send(numbers: tuple[int, ...]) -> None:
+    time.sleep(1e-3)
     for number in numbers:
         os.kill(os.getpid(), number)
 

@@ -12,6 +12,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from dy2st.errors import FileFormatError
+from dy2st.files import regular, strict_json
+from dy2st.kinds import is_dict
 from dy2st.missing import missing_in
 
 __getattr__ = missing_in(__name__)
@@ -101,8 +104,12 @@ def export_chrome_tracing(dir_name: str, worker_name: str | None = None) -> Call
 
 
 def load_profiler_result(filename: str) -> dict[str, Any]:
-    """Return what a file has that `Profiler.export` wrote."""
-    return json.loads(Path(filename).read_text(encoding="utf-8"))
+    """Return what a file has that `Profiler.export` wrote; FileFormatError says what is wrong with a damaged one."""
+    with regular.errors_of(filename), regular.opened(filename) as (file, size):
+        found = strict_json.loads(file.read(size).decode(), "the text")
+        if not is_dict(found):
+            raise FileFormatError("it holds no events of a profiler")
+        return found
 
 
 class Profiler:

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from dy2st import profiler
+from dy2st.errors import FileFormatError
 
 
 def names(found):
@@ -53,3 +54,12 @@ def test_a_timer_records_nothing():
     assert found.step_info().startswith("batch_cost")
     event = profiler.RecordEvent("never begun")
     event.end()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"), [(b"\xff", "the file is damaged"), (b'{"a":', "not valid JSON"), (b"[]", "no events")]
+)
+def test_a_file_of_events_that_is_damaged(tmp_path, data, message):
+    (tmp_path / "t.json").write_bytes(data)
+    with pytest.raises(FileFormatError, match=message):
+        profiler.load_profiler_result(str(tmp_path / "t.json"))

@@ -231,7 +231,7 @@ def _damaged() -> FileFormatError:
 
 
 def _set_items(target: dict[Any, Any], given: list[Any]) -> None:
-    if len(given) % 2 or not all(isinstance(key, (str, int, float)) for key in given[::2]):
+    if len(given) % 2 or not all(isinstance(key, (str, bytes, int, float)) for key in given[::2]):
         raise FileFormatError("the pickle has a dict whose keys are neither texts nor numbers")
     if any(type(key) is int and not -_MAX_KEY < key < _MAX_KEY for key in given[::2]):
         raise FileFormatError("the pickle has a dict with a number of more than 64 bits as a key")

@@ -63,10 +63,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 class Reader:
-    """Makes what a pickle of `size` bytes holds; a file that says the same bytes over and over is refused."""
+    """Makes what a pickle of `size` bytes holds; a file that says the same bytes over and over is refused.
 
-    def __init__(self, size: int):
-        self.size = size
+    Raw bytes are refused too, or texts of latin1: Python 2 pickled its texts as bytes, and some of its files hold both.
+    """
+
+    def __init__(self, size: int, bytes_are_texts: bool = False):
+        self.size, self.bytes_are_texts = size, bytes_are_texts
         self.left = 2 * size  # protocol 2 has bytes first as text
         self.calls = {**_CALLS, Global("_codecs", "encode"): self.encoded}
 
@@ -100,7 +103,7 @@ class Reader:
         if id(value) in done:
             return done[id(value)]
         if type(value) is dict:
-            made: Any = {key: self.finished(item, depth + 1, done) for key, item in value.items()}
+            made: Any = {self.leaf(key): self.finished(item, depth + 1, done) for key, item in value.items()}
         elif type(value) in (list, tuple):
             made = type(value)(self.finished(item, depth + 1, done) for item in value)
         else:
@@ -113,6 +116,8 @@ class Reader:
         if isinstance(value, _Array):
             _require(value.value is not None)
             return value.value
+        if self.bytes_are_texts and isinstance(value, bytes):
+            return value.decode("latin1")
         if isinstance(value, (_DType, Global, bytes)):
             raise FileFormatError(
                 "the pickle holds more than data: a dtype, a function or raw bytes stand among its values"

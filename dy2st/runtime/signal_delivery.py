@@ -9,6 +9,9 @@ Where it is dropped all the same, as Python does in the callback of a weak refer
        ^                                                   |
        +------- TimeoutError <--- Interrupted <------------+
 
+In the middle of an import a handler waits: Python's own locks of imports stay taken for ever where an error comes between
+taking one and the `try` behind it, and the thread that makes code would wait for them.
+
 Calls that were seen before do without, because they take microseconds: what is caught there is looked at
 (`comes_from_handler`).
 """
@@ -21,6 +24,8 @@ import types
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
+
+from dy2st.forks import send_again
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,6 +58,8 @@ class _Carrying:
         self.handler = handler
 
     def __call__(self, number: int, frame: types.FrameType | None) -> Any:
+        if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+            return send_again(number)
         try:
             return self.handler(number, frame)
         except BaseException as error:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import pickle
+import io
+import math
 import tarfile
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dy2st.errors import FileFormatError
+from dy2st.files import pickled_state, regular, unpacked
 from dy2st.io import Dataset
 from dy2st.missing import missing_in
 from dy2st.vision.image import get_image_backend, image_load
@@ -49,6 +51,7 @@ class MNIST(_Pictures):
     """Digits [28, 28], with labels [1], from the four files of Y. LeCun et al. in their IDX format, packed or not.
 
     Items are pictures of Pillow's, or float32 arrays with the backend "cv2", the default where Pillow is missing.
+    FileFormatError says what is wrong with a file that is damaged.
     """
 
     NAME: ClassVar[str] = "mnist"
@@ -65,7 +68,9 @@ class MNIST(_Pictures):
             found(path, f"{self.NAME}/{part}-{kind}-ubyte.gz", type(self).__name__)
             for path, kind in ((image_path, "images-idx3"), (label_path, "labels-idx1"))
         )
-        self.images, self.labels = _idx(images), _idx(labels).astype("int64").reshape(-1, 1)
+        self.images, self.labels = _idx(images, 3), _idx(labels, 1).astype("int64").reshape(-1, 1)
+        if len(self.images) != len(self.labels):
+            raise FileFormatError(f"{images} has {len(self.images)} pictures, and {labels} {len(self.labels)} labels")
 
     def __getitem__(self, idx: int) -> tuple[Any, Any]:
         picture, label = self.images[idx], self.labels[idx]
@@ -82,11 +87,14 @@ class FashionMNIST(MNIST):
 
 
 class Cifar10(_Pictures):
-    """Pictures [32, 32, 3] of ten kinds, from the archive of A. Krizhevsky."""
+    """Pictures [32, 32, 3] of ten kinds, from the archive of A. Krizhevsky.
+
+    Its pickles are read as data; FileFormatError says what is wrong with an archive that is damaged or holds more.
+    """
 
     ARCHIVE: ClassVar[str] = "cifar/cifar-10-python.tar.gz"
     MEMBERS: ClassVar[dict[str, str]] = {"train": "data_batch", "test": "test_batch"}
-    LABELS: ClassVar[bytes] = b"labels"
+    LABELS: ClassVar[str] = "labels"
 
     def __init__(
         self, data_file: str | None = None, mode: str = "train", transform: Any = None, download: bool = True,
@@ -97,11 +105,11 @@ class Cifar10(_Pictures):
         self.mode, self.transform, self.backend = mode.lower(), transform, _backend(backend)
         self.data: list[tuple[np.ndarray, int]] = []
         wanted = self.MEMBERS[self.mode]
-        with tarfile.open(found(data_file, self.ARCHIVE, type(self).__name__)) as archive:
-            for member in sorted((m for m in archive if wanted in Path(m.name).name), key=lambda m: m.name):
-                content: Any = archive.extractfile(member)
-                batch = _Arrays(content, encoding="bytes").load()
-                self.data += zip(np.asarray(batch[b"data"]), batch[self.LABELS], strict=True)
+        path = found(data_file, self.ARCHIVE, type(self).__name__)
+        with unpacked.opened(path) as (file, _), tarfile.open(fileobj=file) as archive:
+            members = [m for m in unpacked.members(archive) if wanted in Path(m.name).name]
+            for member in sorted(members, key=lambda m: m.name):
+                self.data += _batch(unpacked.member_content(archive, member), self.LABELS)
 
     def __getitem__(self, idx: int) -> tuple[Any, Any]:
         flat, label = self.data[idx]
@@ -117,7 +125,7 @@ class Cifar100(Cifar10):
 
     ARCHIVE = "cifar/cifar-100-python.tar.gz"
     MEMBERS: ClassVar[dict[str, str]] = {"train": "train", "test": "test"}
-    LABELS = b"fine_labels"
+    LABELS = "fine_labels"
 
 
 class DatasetFolder(Dataset):
@@ -190,13 +198,12 @@ class Flowers(_Pictures):
                 (setid_file, "setid.mat"),
             )
         ]
-        read = import_module("scipy.io").loadmat
-        self.labels, self.indexes = read(paths[1])["labels"][0], read(paths[2])[parts[mode.lower()]][0]
+        self.labels, self.indexes = _row(paths[1], "labels"), _row(paths[2], parts[mode.lower()])
         self.archive, self.members = _opened(paths[0])
 
     def __getitem__(self, idx: int) -> tuple[Any, Any]:
         number = self.indexes[idx]
-        picture = _picture(self.archive.extractfile(self.members[f"jpg/image_{number:05d}.jpg"]))
+        picture = _picture(_member(self.archive, self.members, f"jpg/image_{number:05d}.jpg"))
         return self._shown(picture, np.array([self.labels[number - 1]], "int64"))
 
     def __len__(self) -> int:
@@ -216,27 +223,17 @@ class VOC2012(_Pictures):
             raise ValueError(f"VOC2012: mode is 'train', 'test' or 'valid', not {mode!r}")
         self.transform, self.backend = transform, _backend(backend)
         self.archive, self.members = _opened(found(data_file, "voc2012/VOCtrainval_11-May-2012.tar", "VOC2012"))
-        listed = self.members[f"{self.FOLDER}/ImageSets/Segmentation/{parts[mode.lower()]}.txt"]
-        self.names = self.archive.extractfile(listed).read().decode().split()
+        listed = f"{self.FOLDER}/ImageSets/Segmentation/{parts[mode.lower()]}.txt"
+        with regular.errors_of(self.archive.name):
+            self.names = _member(self.archive, self.members, listed).read().decode().split()
 
     def __getitem__(self, idx: int) -> tuple[Any, Any]:
         pair = [f"JPEGImages/{self.names[idx]}.jpg", f"SegmentationClass/{self.names[idx]}.png"]
-        picture, label = (_picture(self.archive.extractfile(self.members[f"{self.FOLDER}/{p}"])) for p in pair)
+        picture, label = (_picture(_member(self.archive, self.members, f"{self.FOLDER}/{p}")) for p in pair)
         return self._shown(picture, label)
 
     def __len__(self) -> int:
         return len(self.names)
-
-
-class _Arrays(pickle.Unpickler):
-    """Reads plain data and NumPy's arrays from a pickle, and nothing that would run anything."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module.replace("._core", ".core"), name) not in (
-            ("numpy.core.multiarray", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")
-        ):  # fmt: skip
-            raise pickle.UnpicklingError(f"the file names {module}.{name}, which no pictures need")
-        return getattr(import_module(module.replace("numpy.core", "numpy._core")), name)
 
 
 def _backend(asked: str | None) -> str:
@@ -247,19 +244,54 @@ def _backend(asked: str | None) -> str:
     return "pil" if get_image_backend() == "pil" and find_spec("PIL") is not None else "cv2"
 
 
-def _idx(path: Path) -> np.ndarray:
+def _idx(path: Path, axes: int) -> np.ndarray:
     """Return the bytes of a file whose head says how many axes they have and how long these are."""
-    data = path.read_bytes()
-    data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    if data[:3] != b"\0\0\x08" or not 1 <= data[3] <= 3:
-        raise ValueError(f"{path} is no file of bytes in the IDX format")
-    head = 4 + 4 * data[3]
-    return np.frombuffer(data, "uint8", offset=head).reshape(np.frombuffer(data[4:head], ">i4"))
+    with unpacked.opened(path) as opened:
+        data = unpacked.content(*opened)
+        head = 4 + 4 * axes
+        if data[:4] != b"\0\0\x08" + bytes([axes]) or len(data) < head:
+            raise FileFormatError(f"it is no file of bytes in the IDX format with {axes} axes")
+        shape = [int(extent) for extent in np.frombuffer(data[4:head], ">u4")]
+        if math.prod(shape) != len(data) - head:
+            raise FileFormatError(f"it says it has the shape {shape}, and holds {len(data) - head} bytes")
+        return np.frombuffer(data, "uint8", offset=head).reshape(shape)
+
+
+def _batch(content: bytes, labels: str) -> list[tuple[np.ndarray, int]]:
+    """Return the flat pictures of a pickle, each with its label."""
+    batch = pickled_state.Reader(len(content), bytes_are_texts=True).read(io.BytesIO(content))
+    data, given = (batch.get("data"), batch.get(labels)) if isinstance(batch, dict) else (None, None)
+    if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != 3 * 32 * 32:
+        raise FileFormatError("a pickle in it has no pictures of 32 x 32 in three colours under 'data'")
+    if not isinstance(given, list) or len(given) != len(data) or not all(type(label) is int for label in given):
+        raise FileFormatError(f"a pickle in it has no list of {len(data)} numbers under {labels!r}")
+    return list(zip(data, given, strict=True))
+
+
+def _row(path: Path, name: str) -> np.ndarray:
+    """Return the first row of a matrix of whole numbers in a MATLAB file."""
+    read = import_module("scipy.io").loadmat
+    with unpacked.opened(path) as opened:
+        try:
+            found = read(io.BytesIO(unpacked.content(*opened)), variable_names=[name]).get(name)
+        except Exception as error:  # SciPy raises many kinds for a file that is damaged
+            raise FileFormatError(f"it is no MATLAB file that can be read: {error}") from error
+        if not isinstance(found, np.ndarray) or found.ndim != 2 or not found.size or found.dtype.kind not in "iu":
+            raise FileFormatError(f"it has no row of whole numbers {name!r}")
+        return found[0]
 
 
 def _opened(path: Path) -> tuple[Any, dict[str, Any]]:
-    archive = tarfile.open(path)  # noqa: SIM115 (it stays open for the items)
-    return archive, {member.name: member for member in archive.getmembers()}
+    with unpacked.opened(path):
+        archive = tarfile.open(path)  # noqa: SIM115 (it stays open for the items)
+        return archive, {member.name: member for member in unpacked.members(archive)}
+
+
+def _member(archive: Any, members: dict[str, Any], name: str) -> io.BytesIO:
+    with regular.errors_of(archive.name):
+        if name not in members:
+            raise FileFormatError(f"there is no file {name} in it")
+        return io.BytesIO(unpacked.member_content(archive, members[name]))
 
 
 def _picture(file: Any) -> np.ndarray:

@@ -1,10 +1,13 @@
 """Spectra of signals: the figures are those of PaddlePaddle 3.3.1."""
 
+import io
+
 import numpy as np
 import pytest
 
 import dy2st as paddle
 from dy2st.audio import features, functional
+from dy2st.errors import FileFormatError
 
 WAVE = np.sin(np.arange(800) * 0.3).astype("float32")[None]
 
@@ -167,3 +170,29 @@ def test_sound_in_files(tmp_path):
     assert (part.shape, part.dtype.name) == ([20, 1], "int16")
     with pytest.raises(ValueError, match="two axes in 16 bits"):
         paddle.audio.save(path, wave[0], 8000)
+
+
+@pytest.mark.parametrize("use", [paddle.audio.load, paddle.audio.info])
+def test_files_that_are_no_sound(tmp_path, use):
+    path = tmp_path / "a.wav"
+    paddle.audio.save(str(path), paddle.to_tensor(WAVE), 8000)
+    whole = path.read_bytes()
+    for data in (
+        b"",
+        whole[:20],
+        whole[:30],
+        b"text" * 9,
+        whole[:20] + b"\7" + whole[21:],
+        whole[:34] + b"\0\0" + whole[36:],
+    ):
+        path.write_bytes(data)
+        with pytest.raises(FileFormatError, match=r"a.wav: it is no WAV file that can be read: \w"):
+            use(str(path))
+    with pytest.raises(FileFormatError, match="the sound: it is no WAV file"):
+        use(io.BytesIO(b"RIFF"))
+    path.write_bytes(whole[:34] + b"\x18\0" + whole[36:])
+    with pytest.raises(FileFormatError, match="reads samples of 16 bits, not of 24"):
+        paddle.audio.load(str(path))
+    path.write_bytes(whole[:-1])
+    with pytest.raises(FileFormatError, match="the file is damaged"):
+        paddle.audio.load(str(path))

@@ -1,11 +1,15 @@
 """Signals in first calls: what the handler raises arrives at the caller, and nothing stays half done."""
 
 import functools
+import importlib.machinery
+import operator
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
+import types
 from typing import Any
 
 import pytest
@@ -105,6 +109,35 @@ def test_what_drops_it_does_not_keep_it_from_arriving(handler: Any) -> None:
         delivered(work)
     assert done == ["dropped"]
     go_on()
+
+
+class Signalling:
+    """Finds a module that sends a signal while Python's own code of imports is at work."""
+
+    def __init__(self) -> None:
+        self.exec_module = operator.methodcaller("go")
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        return importlib.machinery.ModuleSpec(name, self) if name == "sends_a_signal" else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: Any) -> Any:
+        module = types.ModuleType(spec.name)
+        vars(module)["go"] = functools.partial(signal.raise_signal, signal.SIGALRM)
+        return module
+
+
+def test_a_signal_in_the_middle_of_an_import_arrives_after_it(handler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "meta_path", [Signalling(), *sys.meta_path])
+    handler(raising)
+    done: list[Any] = []
+
+    def work() -> None:
+        done.append(importlib.import_module("sends_a_signal"))
+        time.sleep(10)
+
+    with pytest.raises(TimeoutError, match="over time"):
+        delivered(work)
+    assert [sys.modules.pop("sends_a_signal")] == done
 
 
 def test_a_handler_that_raises_nothing_changes_nothing(handler: Any) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import pickle
 import struct
 import tarfile
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.errors import FileFormatError
+from dy2st.files import unpacked
 from dy2st.vision import datasets
 
 RNG = np.random.default_rng(2)
@@ -65,8 +68,78 @@ def test_an_archive_that_would_run_something_is_refused(tmp_path):
         member = tarfile.TarInfo("data_batch_1")
         member.size = len(content)
         archive.addfile(member, io.BytesIO(content))
-    with pytest.raises(pickle.UnpicklingError, match=r"names builtins\.print"):
+    with pytest.raises(FileFormatError, match=r"names 'builtins\.print"):
         datasets.Cifar10(str(tmp_path / "bad.tar"))
+
+
+def archive_of(path, content, name="cifar/data_batch_1"):
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return str(path)
+
+
+def test_digits_that_are_damaged(tmp_path, monkeypatch):
+    images, labels = np.zeros((5, 28, 28), "uint8"), np.zeros(5, "uint8")
+    good = idx(tmp_path / "i.gz", images), idx(tmp_path / "l", labels)
+    whole, bad = Path(good[0]).read_bytes(), tmp_path / "bad.gz"
+
+    def refused(message, *paths):
+        with pytest.raises(FileFormatError, match=message) as caught:
+            datasets.MNIST(*map(str, paths), backend="cv2")
+        assert len(str(caught.value)) < 800
+        assert "\n" not in str(caught.value)
+
+    bad.write_bytes(whole[:-20])
+    refused("bad.gz: the file is damaged or cut short", bad, good[1])
+    bad.write_bytes(whole[:12] + b"\xff" * 8 + whole[20:])
+    refused("bad.gz: the file is damaged or cut short", bad, good[1])
+    refused("no file of bytes in the IDX format with 1 axes", *good[:1] * 2)
+    refused("has 5 pictures, and .* 4 labels", good[0], idx(tmp_path / "four", labels[:4]))
+    for shape in ((5, 28, 29), (2**31, 2**31, 4), (2**32 - 1, 28, 28)):
+        bad.write_bytes(b"\0\0\x08\x03" + struct.pack(">3I", *shape) + images.tobytes())
+        refused(r"says it has the shape \[.*\], and holds 3920 bytes", bad, good[1])
+    os.mkfifo(tmp_path / "pipe")
+    refused("it is a pipe or a device", tmp_path / "pipe", good[1])
+    monkeypatch.setattr(unpacked, "MOST_IN_MEMORY", 3000)
+    refused("holds more than the 3,000 bytes", *good)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"data": np.zeros((4, 3072), "uint8")}, "no list of 4 numbers under 'labels'"),
+        ({"data": np.zeros((4, 3072), "uint8"), "labels": [1, 2, 3]}, "no list of 4 numbers under 'labels'"),
+        ({b"data": np.zeros((4, 3072), "uint8"), b"labels": [1, 2, 3, "4"]}, "no list of 4 numbers under 'labels'"),
+        ({"data": np.zeros((4, 3071), "uint8"), "labels": [1] * 4}, "no pictures of 32 x 32"),
+        ({"data": np.zeros((4, 3072), "float32"), "labels": [1] * 4}, "no pictures of 32 x 32"),
+        ([1], "no pictures of 32 x 32"),
+        (np.zeros(3, "O"), "the pickle|an array"),
+    ],
+)
+def test_small_pictures_that_are_none(tmp_path, content, message):
+    with pytest.raises(FileFormatError, match=message):
+        datasets.Cifar10(archive_of(tmp_path / "c.tgz", pickle.dumps(content, protocol=2)))
+
+
+def test_archives_that_are_damaged(tmp_path, monkeypatch):
+    content = pickle.dumps({"data": np.zeros((4, 3072), "uint8"), "labels": [1] * 4}, protocol=2)
+    path = Path(archive_of(tmp_path / "c.tgz", content))
+    whole = path.read_bytes()
+    for data in (b"", whole[:60], whole[:30] + b"\xff" * 9 + whole[39:], b"text"):
+        path.write_bytes(data)
+        with pytest.raises(FileFormatError, match=r"c\.tgz: the file is damaged or cut short") as caught:
+            datasets.Cifar10(str(path))
+        assert "\n" not in str(caught.value)
+    path.write_bytes(whole)
+    for limit in ("MOST_BYTES", "MOST_MEMBERS", "MOST_IN_MEMORY"):
+        with monkeypatch.context() as patch:
+            patch.setattr(unpacked, limit, 0)
+            with pytest.raises(FileFormatError, match=r"holds more than the|has more than the 0 bytes"):
+                datasets.Cifar10(str(path))
+    with pytest.raises(FileFormatError, match=r"there is no file VOCdevkit/VOC2012/ImageSets/.*trainval.txt in it"):
+        datasets.VOC2012(str(path))
 
 
 def test_folders_of_classes(tmp_path):
@@ -106,3 +179,15 @@ def test_image_backends():
         paddle.vision.image_load("a.png", backend="other")
     assert paddle.vision.Compose is paddle.vision.transforms.Compose
     assert paddle.vision.resnet18 is paddle.vision.models.resnet18
+
+
+def test_tables_of_flowers(tmp_path):
+    sio = pytest.importorskip("scipy.io")
+    sio.savemat(tmp_path / "t.mat", {"labels": np.arange(5), "half": np.ones(2), "none": np.zeros((0, 0), "int64")})
+    assert datasets._row(tmp_path / "t.mat", "labels").tolist() == [0, 1, 2, 3, 4]
+    for name in ("half", "none", "other"):
+        with pytest.raises(FileFormatError, match=f"no row of whole numbers '{name}'"):
+            datasets._row(tmp_path / "t.mat", name)
+    (tmp_path / "t.mat").write_bytes((tmp_path / "t.mat").read_bytes()[:150])
+    with pytest.raises(FileFormatError, match="no MATLAB file that can be read"):
+        datasets._row(tmp_path / "t.mat", "labels")

@@ -254,6 +254,8 @@ def cov(
     number of observations, not one less.
     """
     x = floating(x, "cov")
+    if not 1 <= x.ndim <= 2:
+        raise ValueError(f"cov needs a vector or a matrix, not a tensor of shape {x.shape}")
     x = reshape(x, [1, -1]) if x.ndim == 1 else x if rowvar else matrix_transpose(x)
     weights = [tensor(w, "cov", x.dtype) for w in (fweights, aweights) if w is not None]
     if weights:

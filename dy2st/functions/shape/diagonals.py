@@ -28,6 +28,8 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str 
     """Return a diagonal of the planes of two axes, as the last axis."""
     x = tensor(x, "diagonal")
     axes = one_axis(axis1, x.ndim, "diagonal"), one_axis(axis2, x.ndim, "diagonal")
+    if axes[0] == axes[1]:
+        raise ValueError(f"diagonal: axis1 and axis2 are one axis: {axis1} and {axis2} of a tensor of {x.ndim}")
     return apply(_DIAGONAL, x, offset=int(offset), axes=axes)
 
 

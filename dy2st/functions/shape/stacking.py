@@ -187,11 +187,14 @@ def as_strided(x: Any, shape: Sequence[int], stride: Sequence[int], offset: int 
     x = tensor(x, "as_strided")
     if len(shape) != len(stride):
         raise ValueError(f"as_strided: {len(shape)} extents and {len(stride)} strides")
-    places = np.full((), offset, np.int64)
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"as_strided: an extent of {list(shape)} is negative")
+    size, ends = x.size, [(extent - 1) * step for extent, step in zip(shape, stride, strict=True)]
+    first, last = offset + sum(min(end, 0) for end in ends), offset + sum(max(end, 0) for end in ends)
+    if 0 not in shape and (first < 0 or last >= (size if isinstance(size, int) else 2**63)):
+        raise IndexError(f"as_strided reads elements {first} to {last} of {size if isinstance(size, int) else 'x'}")
+    places = np.full((), offset if 0 not in shape else 0, np.int64)
     for extent, step in zip(shape, stride, strict=True):
-        places = places[..., None] + np.arange(extent) * step
-    size = x.size
-    if places.size and isinstance(size, int) and not 0 <= places.min() <= places.max() < size:
-        raise IndexError(f"as_strided reads elements {places.min()} to {places.max()} of {size}")
+        places = places[..., None] + np.arange(extent) * (step if 0 not in shape else 0)
     found = index_select(reshape_to(x, [-1]), constant(places.reshape(-1)))
     return reshape_to(found, list(shape))

@@ -121,11 +121,10 @@ def _scaled(extent: Any, factor: float) -> Any:
 def _resized(x: Tensor, axis: int, extent: Any, ratio: float | None, mode: str, corners: bool, align: int) -> Tensor:
     """Return x with another extent of one axis; `ratio` is the distance of new places in old elements."""
     old = x.shape[axis]
-    if isinstance(old, int) and isinstance(extent, int):
-        if min(old, extent) < 1:
-            raise ValueError(f"interpolate: an axis of {old} elements cannot get {extent}")
-        if old == extent and (ratio is None or ratio == 1.0):
-            return x
+    if any(isinstance(count, int) and count < 1 for count in (old, extent)):
+        raise ValueError(f"interpolate: an axis of {old} elements cannot get {extent}")
+    if isinstance(old, int) and old == extent and ratio in (None, 1.0):
+        return x
     steps = arange(extent, dtype="float64")
     if corners:
         spacing = (_number(old) - 1.0) / math.maximum(_number(extent) - 1.0, 1.0)

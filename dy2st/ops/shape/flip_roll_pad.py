@@ -173,6 +173,7 @@ class Diagonal(Op):
     linear_in = (0,)
 
     def infer(self, x: TensorType, *, offset: int, axes: tuple[int, int]) -> TensorType:
+        _refuse_axes(axes, x.rank)
         rows, columns = x.shape[axes[0]], x.shape[axes[1]]
         length: Extent | None = None
         if isinstance(rows, int) and isinstance(columns, int):
@@ -206,6 +207,7 @@ class DiagonalEmbed(Op):
 
     def infer(self, x: TensorType, *dims: ScalarType, shape: tuple[int | None, ...], offset: int,
               axes: tuple[int, int]) -> TensorType:  # fmt: skip
+        _refuse_axes(axes, len(shape))
         return TensorType(x.dtype, fill_extents(shape, dims))  # type: ignore[arg-type]
 
     def eval(self, xp: Any, x: Any, *dims: int, shape: tuple[int | None, ...], offset: int,
@@ -229,6 +231,11 @@ class DiagonalEmbed(Op):
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample((rng.normal(size=(2, 2)), 3), {"shape": (2, 2, None), "offset": -1, "axes": (2, 0)})
         yield Sample((rng.normal(size=(3,)), 3), {"shape": (None, 3), "offset": 0, "axes": (0, 1)})
+
+
+def _refuse_axes(axes: tuple[int, int], rank: int) -> None:
+    if axes[0] == axes[1] or not all(0 <= axis < rank for axis in axes):
+        raise ValueError(f"a diagonal needs two axes of a tensor of {rank}, not {axes[0]} and {axes[1]}")
 
 
 def _diagonal_length(rows: int, columns: int, offset: int) -> int:
