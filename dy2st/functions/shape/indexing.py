@@ -48,6 +48,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 def _basic(parts: tuple[Any, ...]) -> tuple[Spec, list[Any]] | None:
     """Return what `parse` gives for Python ints and slices of them in eager mode; None for other indices."""
+    if len(parts) == 1 and parts[0].__class__ is int:
+        return _ONE_INT, [parts[0]]
     spec: list[tuple[Any, ...]] = []
     operands: list[Any] = []
     for part in parts:
