@@ -261,6 +261,8 @@ def split_shape(shape: Any) -> tuple[tuple[int | None, ...], list[Scalar]]:
     `shape` is an int, a list or tuple of ints, Scalars and one-element integer tensors, or a 1-D integer tensor
     (which must be concrete: a symbolic one would leave the rank open).
     """
+    if shape.__class__ in (list, tuple) and all([extent.__class__ is int for extent in shape]):
+        return tuple(shape), []
     if isinstance(shape, Tensor):
         shape = shape.tolist() if shape.ndim else [shape]
     elif isinstance(shape, (int, Scalar)):
