@@ -159,7 +159,9 @@ def _kind(x: Any) -> str | None:
 
 
 def is_inexact(x: Any) -> bool:
-    """Return whether x is a tensor of floats or complex numbers with an array of NumPy's: no number beside changes it."""
+    """Return whether x is a tensor of floats or complex numbers, with an array of NumPy's, whose dtype no real number
+    beside it changes.
+    """
     return _kind(x) in _INEXACT
 
 

@@ -108,8 +108,6 @@ def flatten(x: Any, start_axis: int = 0, stop_axis: int = -1, name: str | None =
 
 def reshape_to(x: Tensor, shape: Sequence[Any]) -> Tensor:
     """Reshape to extents as they are: 0 means 0."""
-    if builtins.all([e.__class__ is int for e in shape]):
-        return apply(_RESHAPE, x, shape=tuple(shape))
     template, dims = split_shape(list(shape))
     return apply(_RESHAPE, x, *dims, shape=template)
 

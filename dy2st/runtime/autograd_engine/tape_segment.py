@@ -117,7 +117,7 @@ class Segment:
             key.append(op)
             key.append(tuple(attributes.items()) if attributes else ())
             count = _OF_AN_OP
-            described = not any([x.__class__ not in _PLAIN for x in arrays])
+            described = _PLAIN.issuperset(map(type, arrays))
             if not op.elementwise:
                 described = described and _describe(node.results, key) and not _reads_little(op, node)
         elif source.__class__ is ProgramCall and source.xp is np and not source.packed:
