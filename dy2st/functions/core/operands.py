@@ -158,14 +158,24 @@ def _kind(x: Any) -> str | None:
     return array.dtype.kind if array.__class__ is np.ndarray else None
 
 
+def is_inexact(x: Any) -> bool:
+    """Return whether x is a tensor of floats or complex numbers, with an array of NumPy's, whose dtype no real number
+    beside it changes.
+    """
+    return _kind(x) in _INEXACT
+
+
 def together(values: Sequence[Any], name: str) -> list[Tensor]:
     """Return several operands as tensors of the dtype in which all meet."""
     tensors = [tensor(v, name) for v in values]
-    if len({t.dtype for t in tensors}) == 1:
-        return tensors
     if not tensors:
         raise ValueError(f"{name}() needs at least one tensor")
     dtype = tensors[0].dtype
+    for t in tensors:
+        if t.dtype is not dtype:
+            break
+    else:
+        return tensors
     for t in tensors[1:]:
         dtype = promote(dtype, t.dtype)
     return [cast_to(t, dtype) for t in tensors]

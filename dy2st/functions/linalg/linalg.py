@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy import ndarray
+
 from dy2st.dtypes import dtype as as_dtype
 from dy2st.functions.core.assigning import into as _into
 from dy2st.functions.core.operands import all_axes, cast_to, floating, one_axis, op, pair, tensor, together
@@ -15,6 +17,9 @@ from dy2st.runtime.eager.tensor import Tensor
 
 _WHERE, _ZEROS = op("where"), op("zeros_like")
 _MATMUL, _EXPAND, _SQUEEZE, _SUM, _MUL = op("matmul"), op("expand_dims"), op("squeeze"), op("sum"), op("mul")
+_TRANSPOSE = op("transpose")
+_MATRIX_AND_VECTOR = 3
+"""The ranks of the two, added up."""
 
 
 def matmul(
@@ -43,6 +48,10 @@ def _with_vector(x: Tensor, y: Tensor, transpose_x: bool, transpose_y: bool) -> 
     left, right = x.ndim, y.ndim
     if left == 0 or right == 0:
         raise ValueError(f"matmul needs operands of rank 1 or more, not {x.shape} and {y.shape}")
+    if left + right <= _MATRIX_AND_VECTOR and _is_unrecorded(x, y):
+        made = _of_arrays(x, y, transpose_x, transpose_y)
+        if made is not None:
+            return made
     inner_x = x.shape[-2] if transpose_x and left > 1 else x.shape[-1]
     inner_y = y.shape[-1] if (transpose_y and right > 1) or right == 1 else y.shape[-2]
     if isinstance(inner_x, int) and isinstance(inner_y, int) and inner_x != inner_y:
@@ -54,6 +63,34 @@ def _with_vector(x: Tensor, y: Tensor, transpose_x: bool, transpose_y: bool) -> 
     result = matmul(x, y, transpose_x, transpose_y)
     axes = ((result.ndim - 2,) if left == 1 else ()) + ((result.ndim - 1,) if right == 1 else ())
     return apply(_SQUEEZE, result, axes=axes)
+
+
+def _is_unrecorded(x: Tensor, y: Tensor) -> bool:
+    """Return whether a product is of NumPy's arrays, at once, and nobody will ask how it came to be."""
+    context = current()
+    if context.trace is not None or context.amp is not None:
+        return False
+    if context.grad and not (x.stop_gradient and y.stop_gradient):
+        return False
+    return x.payload.__class__ is ndarray and y.payload.__class__ is ndarray
+
+
+def _of_arrays(x: Tensor, y: Tensor, transpose_x: bool, transpose_y: bool) -> Tensor | None:
+    """Return a product with a vector without views on a tape; None where the extents do not fit."""
+    a, b = x.payload, y.payload
+    shape: tuple[int, ...] = ()
+    if b.ndim == 1:
+        y, transpose_y = Tensor(b.reshape(-1, 1)), False
+    else:
+        shape = (b.shape[0 if transpose_y else 1],)
+    if a.ndim == 1:
+        x, transpose_x = Tensor(a.reshape(1, -1)), False
+    else:
+        shape = (a.shape[1 if transpose_x else 0],)
+    if x.payload.shape[0 if transpose_x else 1] != y.payload.shape[1 if transpose_y else 0]:
+        return None
+    made = apply(_MATMUL, x, y, transpose_x=bool(transpose_x), transpose_y=bool(transpose_y))
+    return Tensor(made.payload.reshape(shape))
 
 
 def one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -278,7 +315,7 @@ def t(input: Tensor, name: str | None = None) -> Tensor:
     """Return the transpose of a matrix; a vector or 0-D tensor as it is."""
     if input.ndim > 2:
         raise ValueError(f"t() needs a tensor of rank 2 or less, not {input.shape}")
-    return input if input.ndim < 2 else apply(op("transpose"), input, perm=(1, 0))
+    return input if input.ndim < 2 else apply(_TRANSPOSE, input, perm=(1, 0))
 
 
 def matrix_transpose(x: Tensor, name: str | None = None) -> Tensor:
@@ -286,7 +323,7 @@ def matrix_transpose(x: Tensor, name: str | None = None) -> Tensor:
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose needs a tensor of rank 2 or more, not {x.shape}")
     rank = x.ndim
-    return apply(op("transpose"), x, perm=(*range(rank - 2), rank - 1, rank - 2))
+    return apply(_TRANSPOSE, x, perm=(*range(rank - 2), rank - 1, rank - 2))
 
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:

@@ -9,7 +9,7 @@ from dy2st.functions.core.assigning import clone, write
 from dy2st.functions.core.assigning import into as _into
 from dy2st.functions.core.lists import list_stacked
 from dy2st.functions.core.operands import NUMBERS as _NUMBERS
-from dy2st.functions.core.operands import binary, cast_to, op, pair, quotient_dtype, tensor
+from dy2st.functions.core.operands import binary, cast_to, is_inexact, op, pair, quotient_dtype, tensor
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.values.union import SymbolicList
@@ -115,6 +115,8 @@ def pow(x: Any, y: Any, name: str | None = None, *, out: Tensor | None = None) -
 def power(x: Any, y: Any) -> Tensor:
     """Return x ** y: `square` and `sqrt` where the exponent is 2 or 0.5."""
     if isinstance(y, (int, float)) and not isinstance(x, _NUMBERS) and y in (2, 0.5):
+        if is_inexact(x):
+            return apply(_SQUARE if y == 2 else _SQRT, x)
         x, _ = pair(x, y, "pow")
         return apply(_SQUARE if y == 2 else _SQRT, counted(x))
     x, y = pair(x, y, "pow")

@@ -28,7 +28,7 @@ def concat(x: Any, axis: Any = 0, name: str | None = None) -> Tensor:
     if isinstance(x, Tensor):
         x = unbind(x)
     tensors = together(list(x), "concat")
-    rank = max(t.ndim for t in tensors)
+    rank = max([t.ndim for t in tensors])
     if rank == 0:
         raise ValueError("concat: 0-D tensors have no axis to be joined along; use stack")
     return apply(_CONCAT, *tensors, axis=one_axis(axis, rank, "concat"))

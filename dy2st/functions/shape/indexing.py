@@ -48,6 +48,11 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 def _basic(parts: tuple[Any, ...]) -> tuple[Spec, list[Any]] | None:
     """Return what `parse` gives for Python ints and slices of them in eager mode; None for other indices."""
+    for part in parts:
+        if part.__class__ is not int:
+            break
+    else:
+        return _ONE_INT * len(parts), [*parts]
     spec: list[tuple[Any, ...]] = []
     operands: list[Any] = []
     for part in parts:

@@ -236,9 +236,11 @@ class ConcreteProgram:
         An input without views is not written but gets a new array (`write_array`), and a plain Program puts nothing on
         the tape.
         """
-        if self.plain or not current().grad or all(getattr(x, "stop_gradient", True) for x in inputs):
-            return inputs
         leaves, state = self.written
+        if not (leaves or state) or self.plain or not current().grad:
+            return inputs
+        if all(getattr(x, "stop_gradient", True) for x in inputs):
+            return inputs
         first = len(inputs) - len(self.traced.state)
         shown = {view.source for view in self.traced.views if isinstance(view, ResultView) and view.steps}
         kept = list(inputs)

@@ -177,6 +177,7 @@ class _Extremum(Reduction):
     abstract = True
     defined_on = REAL_NUMBERS
     may_raise = True
+    native_in_eager = True
     function: ClassVar[str]
 
     def can_raise(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
@@ -290,6 +291,7 @@ class _ArgExtremum(Op):
     differentiable = False
     may_raise = True
     fresh = True
+    native_in_eager = True
 
     def infer(self, x: TensorType, *, axis: int | None, keepdim: bool) -> TensorType:
         axes = tuple(range(x.rank)) if axis is None else (axis,)

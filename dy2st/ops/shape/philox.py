@@ -18,17 +18,36 @@ _MASK = 0xFFFFFFFF
 _ROUNDS = 10
 _CHUNK = 1 << 14
 """Blocks that are computed together: the working set stays in the processor's cache."""
+_FEW = 8
+"""Up to so many blocks Python's integers are faster than NumPy's calls for each step of a round."""
 
 
 def words(xp: Any, seed: int, draw: int, count: int, first: int = 0) -> Any:
     """Return `count` words (uint32) of draw number `draw` of generator `seed`, from word `first` on."""
     skipped = first % 4
     blocks = -(-(count + skipped) // 4)
+    if blocks <= _FEW and xp is np:
+        return _few(seed, draw, first // 4, blocks)[skipped : skipped + count]
     out = xp.empty((blocks, 4), np.uint32)
     chunk = _CHUNK if xp is np else max(blocks, 1)
     for start in range(0, blocks, chunk):
         _fill(xp, out[start : start + chunk], seed, draw, first // 4 + start)
     return out.reshape(-1)[skipped : skipped + count]
+
+
+def _few(seed: int, draw: int, start: int, blocks: int) -> Any:
+    """Return the words of a few blocks from number `start` on, as `rounds` gives them."""
+    made: list[int] = []
+    for block in range(start, start + blocks):
+        c0, c1, c2, c3 = draw & _MASK, (draw >> 32) & _MASK, block & _MASK, block >> 32
+        k0, k1 = seed & _MASK, (seed >> 32) & _MASK
+        for _ in range(_ROUNDS):
+            p0, p1 = c0 * _M0, c2 * _M1
+            c0, c1 = (p1 >> 32) ^ c1 ^ k0, p1 & _MASK
+            c2, c3 = (p0 >> 32) ^ c3 ^ k1, p0 & _MASK
+            k0, k1 = (k0 + _W0) & _MASK, (k1 + _W1) & _MASK
+        made += c0, c1, c2, c3
+    return np.array(made, np.uint32)
 
 
 def words64(xp: Any, seed: int, draw: int, count: int, first: int = 0) -> Any:

@@ -30,6 +30,7 @@ _OF_AN_OP = 4
 """About how many operations pull back through an op."""
 _NUMBERS = frozenset((bool, int, float))
 _PLAIN = _NUMBERS | {ndarray, Ghost}
+"""What operands and results of a segment are: arrays or what stands for one, or numbers."""
 
 
 class Segment:
@@ -108,7 +109,7 @@ class Segment:
     def _add(self, node: Node, heap: list[tuple[int, Node]], key: list[Any]) -> bool:
         """Take the newest node, and what it is into the key; return False for one that only the walk can step over."""
         source, length = node.source, len(key)
-        if node.hooks or node.overwritten or _is_changed(node):
+        if node.hooks or node.overwritten or ((node.operands or node.versions is not None) and _is_changed(node)):
             return False
         key.append(self.numbers[node])
         if source.__class__ is tuple:
@@ -116,7 +117,7 @@ class Segment:
             key.append(op)
             key.append(tuple(attributes.items()) if attributes else ())
             count = _OF_AN_OP
-            described = all(map(_is_plain, arrays))
+            described = _PLAIN.issuperset(map(type, arrays))
             if not op.elementwise:
                 described = described and _describe(node.results, key) and not _reads_little(op, node)
         elif source.__class__ is ProgramCall and source.xp is np and not source.packed:
@@ -171,11 +172,6 @@ class Segment:
     def place(self, edge: Edge) -> Any:
         """Return where an edge leads as numbers, alike for all segments of a key."""
         return (self.numbers[edge[0]], edge[1]) if isinstance(edge, tuple) else -1 - self.leaves[id(edge)][0]
-
-
-def _is_plain(x: Any) -> bool:
-    """Return whether a segment can have an operand or result: an array or what stands for one, or a number."""
-    return x.__class__ in _PLAIN
 
 
 def _describe(results: Sequence[Any], key: list[Any]) -> bool:

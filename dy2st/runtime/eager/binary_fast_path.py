@@ -27,6 +27,9 @@ _NUMBERS = (float, int)
 _LARGEST = 65504.0
 """Larger numbers may overflow: they go the general way, as integers do beside those of few bits."""
 _WIDE = 4  # bytes
+_MOST_NUMBERS = 256
+_made_of_numbers: dict[Any, Tensor] = {}
+"""The tensors of the numbers that stood beside tensors last; nobody writes them."""
 
 
 def short_way(op: Op, kinds: str = "biufc") -> Callable[[Any, Any], Any]:
@@ -95,9 +98,18 @@ def _beside(t: Any, value: float) -> Any:
     if array.__class__ is not ndarray or not -_LARGEST <= value <= _LARGEST:
         return None
     dtype = array.dtype
+    key = value, value.__class__, dtype
+    made = _made_of_numbers.get(key)
+    if made is not None:
+        return made
     if dtype.kind == "f" or (dtype.kind == "i" and dtype.itemsize >= _WIDE and value.__class__ is int):
-        return Tensor(np.asarray(value, dtype))
-    return None
+        made = Tensor(np.asarray(value, dtype))
+        if value:  # 0.0 and -0.0 have one key
+            if len(_made_of_numbers) >= _MOST_NUMBERS:
+                _made_of_numbers.clear()
+            made.payload.flags.writeable = False
+            _made_of_numbers[key] = made
+    return made
 
 
 def _edge(t: Tensor) -> Edge:

@@ -124,7 +124,8 @@ def view(op: Op, operands: Any, attributes: dict[str, Any], out: ndarray) -> Ten
 
 
 def _recorded_view(op: Op, operands: Any, attributes: dict[str, Any], out: Any) -> Tensor:
-    made = _viewed(op, operands, attributes, out)
+    made = Tensor(out)
+    note_view(op, operands, attributes, made)
     x = operands[0]
     if not x.stop_gradient and op.differentiable and current().grad:
         record(op, operands, [x.payload, *operands[1:]], attributes, made)
@@ -264,10 +265,11 @@ def record(op: Op, operands: Any, arrays: list[Any], attributes: dict[str, Any],
 def note_view(op: Op, operands: Any, attributes: dict[str, Any], made: Tensor) -> None:
     """Note that a tensor was made as a view of the first operand, if it shares its memory."""
     base = operands[0]
-    array = made.payload
+    array, whole = made.payload, base.payload
     if isinstance(array, ndarray):
-        surely = array.base is base.payload and array.size
-        if not surely and not np.may_share_memory(array, base.payload):
+        owner = array.base  # of a view of a view NumPy gives the array that has the memory
+        surely = array is whole or owner is whole or (owner is not None and owner is whole.base)
+        if not (surely and array.size) and not np.may_share_memory(array, whole):
             return
     version = base.storage_version
     if version is None:

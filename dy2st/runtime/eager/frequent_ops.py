@@ -29,7 +29,9 @@ Code = tuple[Callable[..., Any], Callable[..., Any], Any]
 _TENSORS = (Tensor, Parameter)
 _MOST_KEYS, _MOST_CODE, _MOST_KINDS = 1024, 4, 16
 _SMALL = 4096
-"""Elements of an operand, of an op that is NumPy's on large arrays."""
+"""Elements of an operand, of an op that is NumPy's on large arrays. Sums are so until they are called often: NumPy's
+take two to four times as long, but are added up in another order, and a few calls shall have the same bits.
+"""
 _SEEN = 2
 """How often a kind of call is looked at before its code is made."""
 
@@ -41,7 +43,7 @@ class Calls(Locked):
         super().__init__()
         self._op, self._attributes = op, attributes
         self.ready: tuple[Code, ...] = ()
-        self.most = None if op.native_in_eager else _SMALL
+        self.most = None if op.native_in_eager or op.monoid == "add" else _SMALL
         """The elements up to which an operand is taken; None: any number."""
         self.open = not (op.effect or op.random or op.blocks) and all(map(_is_told, attributes.values()))
         """Whether there may be more code."""

@@ -255,12 +255,17 @@ def is_number(x: Any) -> bool:
     return isinstance(x, (Scalar, *Number))
 
 
+_INT_ALONE = frozenset((int,))
+
+
 def split_shape(shape: Any) -> tuple[tuple[int | None, ...], list[Scalar]]:
     """Split a shape into the abstract value that ops take (None where an operand stands) and those operands.
 
     `shape` is an int, a list or tuple of ints, Scalars and one-element integer tensors, or a 1-D integer tensor
     (which must be concrete: a symbolic one would leave the rank open).
     """
+    if shape.__class__ in (list, tuple) and _INT_ALONE.issuperset(map(type, shape)):
+        return tuple(shape), []
     if isinstance(shape, Tensor):
         shape = shape.tolist() if shape.ndim else [shape]
     elif isinstance(shape, (int, Scalar)):
