@@ -40,6 +40,8 @@ def attr(trace: Trace, obj: Any, name: str, *default: Any) -> Any:
     if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj, name):
         if name == "stop_gradient" and trace.mixed:
             refuse_unsettled(trace, obj)
+        if name == "__class__" and isinstance(obj, Scalar):
+            return obj.python_type
         found = getattr(obj, name, *default)
         if isinstance(obj, (Tensor, ModuleType)):
             trace.note_library(obj if isinstance(obj, ModuleType) else type(obj), name)

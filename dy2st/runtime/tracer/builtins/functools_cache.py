@@ -44,5 +44,18 @@ def _call(trace: Trace, f: Any, callable_for: Callable[[Any, Any], Any], *args: 
         return callable_for(trace, f.__wrapped__)(*args, **keywords)
     if any(key[0] in ("attr", "items", "tail", "cell", "global") for o in trace.log.overlays for key in o):
         return callable_for(trace, f.__wrapped__)(*args, **keywords)
+    if trace.builder is not trace.root and _does_something(trace, callable_for(trace, f.__wrapped__), args, keywords):
+        text = "keeps its results, and does more than to compute them, in a branch or loop of the run"
+        raise needs_value(f"{f.__name__}() {text}", "call it before the branch or loop")
     with replaced(trace=None):
         return f(*args, **keywords)
+
+
+def _does_something(trace: Trace, call: Callable[..., Any], args: Any, keywords: Any) -> bool:
+    """Return whether a call writes or does something; it is taken back."""
+    mark = trace.checkpoint()
+    try:
+        call(*args, **keywords)
+        return bool(trace.builder.since(mark[0])) or trace.log.overlays[-1].keys() != mark[1].keys()
+    finally:
+        trace.rollback(mark)

@@ -155,6 +155,10 @@ def old_objects(trace: Trace) -> set[int]:
             waiting += filter(_may_hold, attributes(x).values())
         elif is_plain_object(x):
             waiting += filter(_may_hold, attributes(x).values())
+            waiting.append(type_of(x))
+        elif (made := trace.made.classes.get(id(x))) is not None:
+            waiting += filter(_may_hold, vars(made).values())
+            waiting += made.__bases__
         else:
             continue
         visited.add(id(x))
@@ -197,7 +201,7 @@ def with_same(trace: Trace, t: AbstractValue, x: Any, y: Any) -> AbstractValue:
 
 def _may_hold(x: Any) -> bool:
     """Return whether `x` can lead to containers or objects of the user's."""
-    return isinstance(x, (*CONTAINERS, tuple, Variant)) or is_plain_object(x)
+    return isinstance(x, (*CONTAINERS, tuple, Variant, type)) or is_plain_object(x)
 
 
 def variables(trace: Trace) -> list[Any]:
