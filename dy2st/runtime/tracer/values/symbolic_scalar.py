@@ -73,7 +73,9 @@ class Scalar:
 
     def __getattr__(self, name: str) -> Any:
         """Raise NeedsPythonValue for what numbers of Python have, AttributeError for what they have not."""
-        if hasattr(self.python_type, name) and not name.startswith("__"):
+        if name.startswith("__") or name in self.__slots__:  # a copy or a pickle asks what has no value yet
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+        if hasattr(self.python_type, name):
             raise self.asked(f".{name} of a number that only the run will tell was needed")
         raise AttributeError(f"'{self.kind}' object has no attribute '{name}'", name=name, obj=self)
 
