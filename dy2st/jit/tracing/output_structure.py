@@ -92,7 +92,9 @@ def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = No
         return found
     record = getattr(type_of(x), "leaves_programs", False) and id(x) not in trace.external and _holds_symbolic(x)
     number = None if sharing is None or not (record or sharing.is_made(x)) else sharing.number(x)
-    if isinstance(x, CONTAINERS) and type(x) in LIKE_BUILTINS and id(x) not in trace.external:
+    own = isinstance(x, CONTAINERS) and type(x) in LIKE_BUILTINS and id(x) not in trace.external
+    is_open = own and type(x) not in CONTAINERS and not isinstance(trace.content(x), CONTAINERS)
+    if own and not is_open:
         content, kind = trace.content(x), type_of(x)
         if not isinstance(content, CONTAINERS):
             made = written_aval(trace, content, sharing)
@@ -101,7 +103,7 @@ def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = No
             made = Items(made_by, tuple(map(inner, content.values())), tuple(content))
         else:
             made = Items(kind, tuple(map(inner, content)))
-    elif id(x) in trace.made.objects or (is_of_users_class(x) and id(x) not in trace.external):
+    elif is_open or id(x) in trace.made.objects or (is_of_users_class(x) and id(x) not in trace.external):
         parts = trace.made_of(x)
         items = (_held(trace, x, sharing) if name == CONTENT else inner(i) for name, i in parts.items())
         made = NewObject(type_of(x), tuple(parts), tuple(items))

@@ -107,8 +107,9 @@ class ToldValues:
         place = made.results.index(value)
         if made.op.is_loop:
             return self._tell_carried(made, place)[1]
-        for block in made.blocks:
-            block.results.append(self.told(block.results[place]))
+        told = [self.told(block.results[place]) for block in made.blocks]  # which may tell other results of it
+        for block, number in zip(made.blocks, told, strict=True):
+            block.results.append(number)
         made.results.append(Value(self.told_type(value), value.block, made))
         return made.results[-1]
 

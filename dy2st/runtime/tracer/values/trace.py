@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dy2st.runtime.tracer.values.sentinels import Key
 
 if TYPE_CHECKING:
+    from dy2st.runtime.tracer.values.dict_views import MirroredDicts
     from dy2st.formatting import Part
     from dy2st.ir.builder import Builder
     from dy2st.ir.program import Value
@@ -56,6 +57,8 @@ class Containers(Protocol):
 
     changes: Counter[int]
     """How often lists of unknown length, by id, got other items."""
+    mirrors: MirroredDicts
+    """Dicts beside those from outside, for views of them."""
 
     def content(self, x: Any) -> Any: ...
     def store(self, x: Any, content: Any) -> None: ...
