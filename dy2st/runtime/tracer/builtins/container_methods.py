@@ -123,6 +123,7 @@ def method(trace: Trace, obj: Any, name: str) -> Callable[..., Any]:
     return functools.partial(_container_method, trace, obj, name, kind)
 
 
+_OF_ONE_ITEM = ("add", "discard", "remove")
 _VIEWS = ("keys", "values", "items")
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 
@@ -167,6 +168,12 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
         if kind is dict and name in _VIEWS:
             return trace.on_content(obj, switch, lambda: list(getattr(plain_content(trace.content(obj)), name)()))
         return trace.on_content(obj, switch, lambda: _container_method(trace, obj, name, kind, *args, **keywords))
+    if kind is set and name not in _OF_ONE_ITEM:
+        for x in args:
+            if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
+                again = functools.partial(_container_method, trace, obj, name, kind)
+                return trace.on_content(x, switch, lambda: again(*args, **keywords))
+        args = tuple(map(trace.content, args))
     if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:
         again = functools.partial(_container_method, trace, obj, name, kind)
         return _with_open_key(trace, obj, name, again, *args)
