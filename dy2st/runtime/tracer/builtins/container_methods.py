@@ -169,10 +169,9 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
             return trace.on_content(obj, switch, lambda: list(getattr(plain_content(trace.content(obj)), name)()))
         return trace.on_content(obj, switch, lambda: _container_method(trace, obj, name, kind, *args, **keywords))
     if kind is set and name not in _OF_ONE_ITEM:
-        for x in args:
-            if isinstance(x, CONTAINERS) and isinstance(trace.content(x), Variant):
-                again = functools.partial(_container_method, trace, obj, name, kind)
-                return trace.on_content(x, switch, lambda: again(*args, **keywords))
+        several = next((x for x in args if isinstance(trace.content(x), Variant)), None)
+        if isinstance(several, CONTAINERS):
+            return trace.on_content(several, switch, lambda: _container_method(trace, obj, name, kind, *args))
         args = tuple(map(trace.content, args))
     if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:
         again = functools.partial(_container_method, trace, obj, name, kind)

@@ -20,7 +20,6 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.trace import ValueTrace
 from dy2st.runtime.tracer.values.union import SymbolicList
 
-
 _CHANGED: dict[type, str] = {
     dict: "dictionary changed size during iteration",
     set: "Set changed size during iteration",

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dy2st.runtime.tracer.values.sentinels import Key
 
 if TYPE_CHECKING:
-    from dy2st.runtime.tracer.values.dict_views import MirroredDicts
     from dy2st.formatting import Part
     from dy2st.ir.builder import Builder
     from dy2st.ir.program import Value
     from dy2st.ir.types import Type
     from dy2st.runtime.eager.tensor import Tensor
     from dy2st.runtime.tracer.values.abstract import OneOf
+    from dy2st.runtime.tracer.values.dict_views import MirroredDicts
     from dy2st.runtime.tracer.values.made_objects import MadeObjects
     from dy2st.runtime.tracer.values.symbolic_iterator import PulledIterator, PulledSource
     from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
