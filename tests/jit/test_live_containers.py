@@ -1,4 +1,4 @@
-"""Modules of `live_containers.txt`: containers in closures, views of dicts, changes under a loop, classes of results."""
+"""Modules of `live_containers.txt`: containers in closures, views of dicts, changes under a loop, kept results."""
 
 from pathlib import Path
 
@@ -19,6 +19,7 @@ RUNS_EAGERLY = {
     "text_kinds_run": _TEXT_OF, "text_defaultdict_run": _TEXT_OF,
     "defaultdict_split": _KEY, "view_split": _KEY,
     "patch_module": ".sqrt of math, which is of a library, is set",
+    "lru_count": "g() keeps its results, and is asked after something outside was changed",
     "tensor_patch": ".__add__ of Tensor, which is of a library, is set",
 }  # fmt: skip
 """Programs that are not converted, and why."""

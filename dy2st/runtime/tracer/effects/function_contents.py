@@ -32,10 +32,8 @@ def keeps_things(x: Any) -> bool:
 def kept_by(x: Any) -> Iterator[Any]:
     """Yield what a function or the like keeps.
 
-    >>> def counter(n, step=[1]):
-    ...     return lambda by=step: n
-    >>> list(kept_by(counter([5])))
-    [[5], [1]]
+    >>> list(kept_by(functools.partial(max, [5], key=len)))
+    [<built-in function max>, [5], <built-in function len>]
     """
     if isinstance(x, types.FunctionType):
         if not is_plain_module(x.__module__):
