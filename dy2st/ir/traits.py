@@ -35,6 +35,8 @@ class Traits:
     """The op can raise: never speculated, moved across an effect, or deleted."""
     effect: ClassVar[bool] = False
     """The op does something that is seen outside (print, host callback): ordered, never deleted or merged."""
+    is_hushed: ClassVar[bool] = False
+    """Nobody sees the effect where a function runs once more, unseen, because a run of it has raised."""
     exchanges: ClassVar[bool] = False
     """The effect is that processes exchange tensors, all of them together: lanes of one are exchanged as one tensor."""
     raises: ClassVar[tuple[type[Exception], ...]] = (IndexError, ValueError)
@@ -56,7 +58,7 @@ class Traits:
     rewraps: ClassVar[bool] = False
     """The result is the first operand, put into a variant or taken out of it."""
     moves_elements: ClassVar[bool] = False
-    """Results are lists with elements of the operands, or such elements, whatever these are."""
+    """Results are lists or tuples with elements of the operands, or such elements, whatever these are."""
     writes: ClassVar[int | None] = None
     """The number of the operand that is written into part of the first one."""
     fresh: ClassVar[bool] = False

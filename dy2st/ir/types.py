@@ -139,6 +139,15 @@ def is_differentiable(t: Type) -> bool:
     return isinstance(t, VariantType) and any(map(is_differentiable, t.alternatives))
 
 
+def has_tensors(t: Type) -> bool:
+    """Return whether values of this type are tensors, or may have some in them."""
+    if isinstance(t, ListType):
+        return has_tensors(t.element)
+    if isinstance(t, (TupleType, VariantType)):
+        return any(map(has_tensors, t.items if isinstance(t, TupleType) else t.alternatives))
+    return isinstance(t, TensorType)
+
+
 def tangent_type(t: Type) -> Type:
     """Return the type of tangents and cotangents of `t`: a list has a list of optional ones."""
     if isinstance(t, ListType):

@@ -108,7 +108,6 @@ class StaticFunction(ProgramOfCall):
                     found = call(args, keywords) if keywords else call(*args)
                 except Exception as error:
                     self._last = program
-                    leave_as_eager(self.dygraph_function, error, args, keywords)
                     error.__traceback__ = user_traceback(error.__traceback__)
                     raise  # a bare `raise` adds no frame of this file
                 if found is not UNSEEN:
@@ -136,9 +135,12 @@ class StaticFunction(ProgramOfCall):
                 decide(undecided, self._lock, self._open, self._fall_back, self._function)
             return result
         except Exception as error:
-            leave_as_eager(self.dygraph_function, error, args, keywords)
+            again = leave_as_eager(self.dygraph_function, error, args, keywords)
             error.__traceback__ = user_traceback(error.__traceback__)
-            raise
+            if again is None:
+                raise
+        again.__traceback__ = user_traceback(again.__traceback__)
+        raise again  # behind the block, so that no error is its context
 
     def _by_program(self, context: Context, values: dict[str, Any], args: Any, keywords: Any) -> Outcome:
         """Return what a call gives; or else its arguments, for a run of the function, and what that decides."""

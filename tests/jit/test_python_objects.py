@@ -19,6 +19,8 @@ RUNS_EAGERLY = {
     "vars_of_maybe": "only the run will tell whether a A has .b, and all of it is read",
     "keywords_of_maybe": "a dict of which only the run will tell the keys was handed over key by key (`**d`)",
     "items_of_a_set_of_the_run": _KEY, "keys_of_a_set_of_the_run": _KEY,
+    "cached_function_with_an_effect":
+        "table() keeps its results, and does more than to compute them, in a branch or loop of the run",
     "text_of_one_of_several":
         "a text names something that is one of several things, and is itself one of several texts",
 }  # fmt: skip

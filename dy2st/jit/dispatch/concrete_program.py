@@ -13,7 +13,7 @@ from dy2st.jit.dispatch.eager_replay import note_unwritten
 from dy2st.jit.dispatch.write_back import are_bare, write_arrays, write_back
 from dy2st.jit.guards.call_signature import NUMPY_NUMBERS, ContainerNode, FlatCall, StaticLeaf, meet
 from dy2st.jit.guards.guards import Guard, StateSlot
-from dy2st.jit.tracing.output_choices import ListChoice
+from dy2st.jit.tracing.output_choices import StructureChoice
 from dy2st.jit.tracing.output_structure import SharedObjects, restore
 from dy2st.jit.tracing.output_views import ResultView
 from dy2st.jit.tracing.trace import Traced
@@ -74,7 +74,7 @@ class ConcreteProgram:
         needs = current().grad and any(isinstance(t, Tensor) and not t.stop_gradient for t in tensors)
         acts = traced.raised or traced.failed or traced.actions
         # a name outside is bound to a view, or a list has elements that are other results
-        bound = any(view.result >= traced.outputs or isinstance(view, ListChoice) for view in traced.views)
+        bound = any(view.result >= traced.outputs or isinstance(view, StructureChoice) for view in traced.views)
         self.plain = bare and not (bound or acts or (needs and self._seeded))
         """Whether a call is nothing but a run of the Program and such writes: no result goes on the tape."""
         self.writes = bool(traced.writes or self.random)
@@ -204,6 +204,9 @@ class ConcreteProgram:
                 raise
             label, operands = raised
             found = traced.raised[label]
+            if found.is_replayed:
+                note_unwritten(error, type(found.error))
+                raise
             if found.is_of_run and error.__context__ is None:  # a derivative raised it, which knows its kind alone
                 error = self._raised_again(error, inputs, xp)
             values = iter([_wrapped(v) for v in operands])

@@ -26,8 +26,9 @@
                 ...                                         # p0.dtype is not c9 ..., then the way for all inputs
             return results
         except Exception as error:
-            failed(error, (a0, a1,), {})
-            raise
+            again = failed(error, (a0, a1,), {})
+            if again is None: raise
+        raise again
 
 It makes the call, or says that it is another one: then the call is looked up by its key (`signature.flatten`) and by
 the guards, which is what decides, and slower. What it has no words for (objects from outside with conditions of their
@@ -72,8 +73,8 @@ from dy2st.runtime.tracer.input_spec import InputSpec
 InlineCache = Callable[..., Any]
 """Takes the arguments of a call, or its arguments and keywords where it has keywords, and returns what it gives;
 `UNSEEN` of another call."""
-Failed = Callable[[Exception, tuple[Any, ...], dict[str, Any]], None]
-"""Takes the error of a call, its arguments and keywords, before the error leaves."""
+Failed = Callable[[Exception, tuple[Any, ...], dict[str, Any]], Exception | None]
+"""Takes the error of a call, its arguments and keywords, before that leaves; gives what leaves in its place."""
 PLAIN = (bool, int, float, str, bytes)
 MOST_LINES = 40_000
 """A Program that reads more than this takes the slow way."""
@@ -129,7 +130,14 @@ class _InlineCacheEmitter(StateLines):
         every = "".join(f"{name}, " for name in given)
         head, first = ("args, keywords", [f"{every}= args"] if given else []) if named else (", ".join(given), [])
         end = "failed(error, args, keywords)" if named else f"failed(error, ({every}), {{}})"
-        caught = ["try:", *inside(run), "except Exception as error:", f"    {end}", "    raise"]
+        caught = [
+            "try:",
+            *inside(run),
+            "except Exception as error:",
+            f"    again = {end}",
+            "    if again is None: raise",
+        ]
+        caught.append("raise again")  # behind the block, so that no error is its context
         body = "".join(
             f"        {line}\n" for line in ["nonlocal known, written, watched", *first, *guarded(self.lines), *caught]
         )

@@ -22,7 +22,7 @@ from typing import Any
 from dy2st.jit.dispatch.concrete_program import ConcreteProgram
 from dy2st.jit.dispatch.write_back import commit, target, write_array
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
-from dy2st.jit.tracing.output_choices import NO_OTHER, ListChoice, ResultChoice
+from dy2st.jit.tracing.output_choices import NO_OTHER, ResultChoice, StructureChoice
 from dy2st.jit.tracing.output_structure import SharedObjects, restore
 from dy2st.jit.tracing.output_views import ResultView, RunResult, view_of
 from dy2st.runtime.autograd_engine.backward import accumulate_leaf
@@ -54,7 +54,7 @@ def finishing(
     """
     traced = program.traced
     made = {i: f"results[{i}]" for i in tensors} | {i: f"freed(Tensor(results[{i}]))" for i in traced.freed}
-    single = [view for view in traced.views if not isinstance(view, ListChoice)]  # no plain Program has others
+    single = [view for view in traced.views if not isinstance(view, StructureChoice)]  # no plain Program has others
     views = _views(single, inputs, made, constant)
     output = _ResultExpressions(made, containers).of(traced.output)
     if output is None:

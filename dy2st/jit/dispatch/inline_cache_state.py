@@ -17,9 +17,11 @@ from dy2st.jit.guards.call_signature import shares_memory
 from dy2st.jit.guards.guards import AliasGuard, GlobalSlot, Guard, ItemSlot, LayerGuard, StateSlot, same
 from dy2st.jit.guards.watched_guards import GuardBatch
 from dy2st.jit.guards.watched_guards import unknown as unwatched
+from dy2st.kinds import type_of
 from dy2st.nn.layer import Layer
 from dy2st.runtime.backends.donation import DonatedInputs
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.access.absent_attributes import users_getattr
 from dy2st.runtime.tracer.values.sentinels import MISSING
 
 
@@ -136,7 +138,7 @@ class StateLines:
         if type(guard) is LayerGuard:
             self.layer(guard)
             return
-        if type(guard) is Guard:
+        if type(guard) is Guard and (isinstance(guard.owner, type) or users_getattr(type_of(guard.owner)) is None):
             now = self.attribute(guard.owner, self.constant(guard.owner), guard.name)
         elif type(guard) is AliasGuard:
             self.refuse(f"{self.place(guard.slot)} is not {self.place(guard.first)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from dy2st.jit.guards.guards import ArgumentSlot, StateSlot
 from dy2st.jit.tracing.output_structure import SharedObjects, restore
-from dy2st.kinds import LIST, type_of
+from dy2st.kinds import LIST, is_deque, type_of
 from dy2st.runtime.autograd_engine.backward import accumulate_leaf
 from dy2st.runtime.eager import inplace
 from dy2st.runtime.eager.rng import default_generator
@@ -106,8 +106,13 @@ def commit(key: Key, owner: Any, value: Any) -> None:
         default_generator().seed = value
     elif kind == "tail":
         LIST.extend(owner, value)
-    else:
+    elif not is_deque(owner) or not _holds(owner, value):  # which an iterator of a deque takes for a change
         fill(owner, value)
+
+
+def _holds(owner: Any, items: Any) -> bool:
+    """Return whether a container holds these items already."""
+    return len(owner) == len(items) and all(x is y for x, y in zip(owner, items, strict=True))
 
 
 def _bind(owner: Any, name: str, value: Any) -> None:

@@ -12,6 +12,7 @@ from dy2st.jit.guards.static_values import key_of
 from dy2st.kinds import is_dict, is_set, is_tuple
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.tracer.access.absent_attributes import real_attribute
 from dy2st.runtime.tracer.values.container_classes import item_past_methods, plain_content
 from dy2st.runtime.tracer.values.object_attributes import attributes
 from dy2st.runtime.tracer.values.sentinels import MISSING
@@ -108,8 +109,8 @@ class Guard:
     def now(self) -> Any:
         """Return what stands there now."""
         try:
-            return getattr(self.owner, self.name)
-        except (AttributeError, ValueError):  # a cell that has nothing any more raises the latter
+            return real_attribute(self.owner, self.name)
+        except ValueError:  # a cell that has nothing any more
             return MISSING
 
     def passes(self) -> bool:

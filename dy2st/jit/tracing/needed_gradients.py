@@ -16,13 +16,14 @@ from typing import Any
 
 from dy2st.errors import StructureError
 from dy2st.ir.location import error_here
-from dy2st.ir.program import Value
+from dy2st.ir.program import Program, Value
 from dy2st.ir.types import TensorType, VariantType, is_differentiable
 from dy2st.jit.tracing.grad_leaves import GradLeaves
 from dy2st.jit.tracing.output_views import ResultView
 from dy2st.jit.tracing.told_values import ToldValues, insert_first
 from dy2st.ops.core.constant import Renew
 from dy2st.records import record
+from dy2st.runtime.tracer.control_flow.assert_raise import RaisedException
 from dy2st.runtime.tracer.values.abstract import AbstractValue, TensorLike
 
 
@@ -61,18 +62,31 @@ def tell_needs(trace: GradLeaves, results: Sequence[Value], views: Iterable[Any]
     return OpenNeeds(tuple((i, numbers[v]) for i, v in tensors.items()), inside)
 
 
-def refuse_needed(raised: AbstractValue | None) -> None:
-    """Refuse an exception with tensors that need gradients: they would leave a run without their history."""
-    waiting = [] if raised is None else [raised]
+def refusal_of_needed(raised: AbstractValue) -> StructureError | None:
+    """Return why an exception with tensors that need gradients cannot leave a run: it would without their history."""
+    waiting = [raised]
     while waiting:
         found = waiting.pop()
         waiting += found.children
         if isinstance(found, TensorLike) and not found.stop_gradient:
-            raise error_here(
+            return error_here(
                 StructureError,
                 "an exception that only the run will raise takes a tensor that needs a gradient out of the function",
                 "raise it with `x.detach()`",
             )
+    return None
+
+
+def settle_raised(found: Iterable[RaisedException], program: Program, once: bool) -> None:
+    """Let eager mode raise what takes tensors along, where it can run unseen; refuse what can be neither way.
+
+    Say `once` of what can only run one time.
+    """
+    seen = once or any(o.op.effect and not o.op.is_hushed for o in program.walk())
+    for raised in found:
+        raised.is_replayed = raised.holds_tensors and not seen
+        if raised.refusal is not None and not raised.is_replayed:
+            raise raised.refusal
 
 
 _Parts = tuple[Callable[[Iterable[bool]], bool], Sequence[Value]]

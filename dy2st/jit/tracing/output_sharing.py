@@ -33,14 +33,16 @@ class OutputSharing:
         """What was numbered because something may be it, by id."""
         self.left: set[int] = set()
         """What leaves, or may, by id."""
-        self.tensors: dict[int, int] | None = {}
-        """The numbers of tensors; None once what is written comes: a tensor there is told by its value."""
+        self.tensors: dict[int, int] = {}
+        """The numbers of tensors."""
+        self.writes = False
+        """Whether what is written comes by now."""
 
     def is_made(self, x: Any) -> bool:
         """Return whether the trace made a container or object, or a tensor that may be met again."""
         trace = self.trace
         if isinstance(x, Tensor):
-            return self.tensors is not None
+            return True
         if id(x) in trace.external or id(x) in trace.arguments:
             return False
         return isinstance(x, CONTAINERS) or id(x) in trace.made.objects
@@ -50,7 +52,7 @@ class OutputSharing:
         slot = self.trace.arguments.get(id(x))
         if slot is not None and slot.kind == "container":
             return SameArgument(slot.index, type(x).__name__)
-        number = self.numbers.get(id(x)) if self.tensors is None or id(x) not in self.tensors else self.tensors[id(x)]
+        number = self.tensors.get(id(x), self.numbers.get(id(x)))
         if number is None:
             return None
         self.used.add(number)
@@ -66,7 +68,7 @@ class OutputSharing:
     def number(self, x: Any) -> int:
         """Return the number of an object that is met first."""
         self.trace.log.keep(x)
-        numbers = self.tensors if isinstance(x, Tensor) and self.tensors is not None else self.numbers
+        numbers = self.tensors if isinstance(x, Tensor) else self.numbers
         if numbers is self.numbers and id(x) not in self.aside:
             self._leave([x])
         self.count += 1
@@ -94,7 +96,7 @@ class OutputSharing:
 
     def _one_of(self, x: Any, t: AbstractValue) -> AbstractValue:
         self._leave([*named_in(t), *([x] if any(part.holds_objects for part in t.children) else ())])
-        if self.tensors is None:
+        if self.writes:
             return t
         self.aside.add(id(x))
         return self.known(x) or MadeObject(self.number(x), t)

@@ -20,10 +20,11 @@ from dy2st.ir.builder import Builder
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import INT, ListType, TupleType, Type, VariantType
 from dy2st.jit.tracing.external_reads import ExternalReads
-from dy2st.jit.tracing.output_choices import NO_OTHER, ToldList
+from dy2st.jit.tracing.output_choices import NO_OTHER, Told
 from dy2st.jit.tracing.output_sharing import OutputSharing
 from dy2st.kinds import TUPLE, derives, is_class, is_dict, is_tuple, type_of
 from dy2st.naming import is_plain_module
+from dy2st.ops.core.bundle import Bundle
 from dy2st.runtime.eager.device import namespace_among
 from dy2st.runtime.eager.shape_list import Extents
 from dy2st.runtime.eager.tape.node import call, freed
@@ -91,7 +92,9 @@ def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = No
         return found
     record = getattr(type_of(x), "leaves_programs", False) and id(x) not in trace.external and _holds_symbolic(x)
     number = None if sharing is None or not (record or sharing.is_made(x)) else sharing.number(x)
-    if isinstance(x, CONTAINERS) and type(x) in LIKE_BUILTINS and id(x) not in trace.external:
+    own = isinstance(x, CONTAINERS) and type(x) in LIKE_BUILTINS and id(x) not in trace.external
+    is_open = own and type(x) not in CONTAINERS and not isinstance(trace.content(x), CONTAINERS)
+    if own and not is_open:
         content, kind = trace.content(x), type_of(x)
         if not isinstance(content, CONTAINERS):
             made = written_aval(trace, content, sharing)
@@ -100,7 +103,7 @@ def output_aval(trace: ExternalReads, x: Any, sharing: OutputSharing | None = No
             made = Items(made_by, tuple(map(inner, content.values())), tuple(content))
         else:
             made = Items(kind, tuple(map(inner, content)))
-    elif id(x) in trace.made.objects or (is_of_users_class(x) and id(x) not in trace.external):
+    elif is_open or id(x) in trace.made.objects or (is_of_users_class(x) and id(x) not in trace.external):
         parts = trace.made_of(x)
         items = (_held(trace, x, sharing) if name == CONTENT else inner(i) for name, i in parts.items())
         made = NewObject(type_of(x), tuple(parts), tuple(items))
@@ -191,13 +194,15 @@ def restore(values: Iterator[Any], t: AbstractValue, shared: SharedObjects = NOT
         return UnboundLocal(t.name)
     if isinstance(t, TensorLike):
         made = next(values)
+        if type(made) is Told:
+            return _restore_told(made, t, shared)
         if t.stop_gradient and not made.stop_gradient:
             made.stop_gradient, made.tape_node = True, None
         if shared is not NOTHING and shared.holders.setdefault(id(made.payload), made) is not made:
             made.payload = made.payload.copy()  # one value to the Program, two tensors that may be written
         return made
     if isinstance(t, Number):
-        return next(values)
+        return _made(next(values))
     if isinstance(t, Items):
         items = [restore(values, i, shared) for i in t.items]
         if t.keys is not None:
@@ -210,7 +215,7 @@ def restore(values: Iterator[Any], t: AbstractValue, shared: SharedObjects = NOT
     if isinstance(t, NewObject):
         return _fill(bare(t.kind), t, values, shared)
     if isinstance(t, TextOf):
-        operands = [next(values) for _ in t.items]
+        operands = [_made(next(values)) for _ in t.items]
         return "".join(render(t.parts, tuple(getattr(v, "payload", v) for v in operands)))
     if isinstance(t, ListOf):
         return _restore_list(next(values), t, shared)
@@ -253,42 +258,57 @@ def _fill(made: Any, t: NewObject, values: Iterator[Any], shared: SharedObjects)
     return made
 
 
-def _restore_list(made: Tensor | ToldList, t: ListOf, shared: SharedObjects) -> list[Any]:
+def _made(value: Any) -> Any:
+    return value.made if type(value) is Told else value
+
+
+def _restore_told(told: Told, t: TensorLike, shared: SharedObjects) -> Any:
+    """Return the tensor of which a run has told the number: one that the call has already, or else this one."""
+    if told.numbers in told.known:
+        return told.known[told.numbers]
+    made = restore(iter([told.made]), t, shared)
+    if told.numbers != NO_OTHER:
+        told.known[told.numbers] = made
+    return made
+
+
+def _restore_list(made: Tensor | Told, t: ListOf, shared: SharedObjects) -> list[Any]:
     kind = t.types()[0]
     assert isinstance(kind, ListType)
-    told = made if isinstance(made, ToldList) else None
+    told = made if isinstance(made, Told) else None
     whole: Any = made if told is None else told.made
     items: list[Any] = []
     xp = namespace_among([whole.payload])
     for i, x in enumerate(whole.payload):
-        number = NO_OTHER if told is None else told.numbers[i]
-        if told is not None and number in told.known:
-            items.append(told.known[number])
+        if told is not None and isinstance(t.element, TensorLike) and told.numbers[i] in told.known:
+            items.append(told.known[told.numbers[i]])
             continue
         if whole.tape_node is None:
             item = _tensor(x)
         else:
             item = freed(_tensor(x)) if whole.tape_node.freed else call(Tensor, _getter(kind), [whole, i], xp)[0]
+        item = item if told is None else Told(item, told.numbers[i], told.known)
         items.append(_restore_packed(item, kind.element, t.element, shared))
-        if told is not None and number != NO_OTHER:
-            told.known[number] = items[-1]
     return items
 
 
-def _restore_variant(made: Tensor, t: OneOf, shared: SharedObjects) -> Any:
+def _restore_variant(made: Tensor | Told, t: OneOf, shared: SharedObjects) -> Any:
     kind = t.types()[0]
     assert isinstance(kind, VariantType)
-    if not is_tuple(made.payload):  # a tensor that the call found (output_choices.py)
-        return made
+    told = made if isinstance(made, Told) else None
+    whole: Any = made if told is None else told.made
+    if not is_tuple(whole.payload):  # a tensor that the call found (output_choices.py)
+        return whole
     tag: int
-    tag, payload = made.payload
+    tag, payload = whole.payload
     if payload is None:
         return restore(iter(()), t.alternatives[tag], shared)
     inner = (
         _tensor(payload)
-        if made.tape_node is None
-        else call(Tensor, _unwrapper(kind, tag), [made], namespace_among([payload]))[0]
+        if whole.tape_node is None
+        else call(Tensor, _unwrapper(kind, tag), [whole], namespace_among([payload]))[0]
     )
+    inner = inner if told is None else Told(inner, told.numbers[1], told.known)
     return _restore_packed(inner, kind.alternatives[tag], t.alternatives[tag], shared)
 
 
@@ -296,9 +316,14 @@ def _restore_packed(made: Any, kind: Type, t: AbstractValue, shared: SharedObjec
     """Return the object of one packed value: a tuple value is taken apart."""
     if not isinstance(kind, TupleType):
         return restore(iter([made]), t, shared)
-    if made.tape_node is None:
-        return restore(iter([_tensor(x) for x in made.payload.items]), t, shared)
-    return restore(iter(call(Tensor, _splitter(kind), [made], namespace_among([made.payload]))), t, shared)
+    whole = _made(made)
+    if whole.tape_node is None:
+        parts = [_tensor(x) for x in whole.payload.items]
+    else:
+        parts = call(Tensor, _splitter(kind), [whole], namespace_among([whole.payload]))
+    if made is not whole and isinstance(made.numbers, Bundle):
+        parts = [Told(part, n, made.known) for part, n in zip(parts, made.numbers.items, strict=True)]
+    return restore(iter(parts), t, shared)
 
 
 def _tensor(value: Any) -> Any:

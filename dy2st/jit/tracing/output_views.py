@@ -16,9 +16,15 @@ import numpy as np
 
 from dy2st.errors import StructureError
 from dy2st.ir.program import Value
-from dy2st.ir.types import ListType, TensorType, TupleType, Type, VariantType
+from dy2st.ir.types import TensorType, has_tensors
 from dy2st.jit.tracing.external_reads import ExternalReads
-from dy2st.jit.tracing.output_choices import NO_OTHER, ListChoice, PossibleTensors, ResultChoice
+from dy2st.jit.tracing.output_choices import (
+    NO_OTHER,
+    PossibleTensors,
+    ResultChoice,
+    StructureChoice,
+    is_structured,
+)
 from dy2st.jit.tracing.told_values import is_decided
 from dy2st.ops.core.base import Op
 from dy2st.records import record
@@ -66,7 +72,7 @@ def view_of(t: Tensor, op: Op, operands: Sequence[Any], attributes: dict[str, An
 def views_among(
     trace: ExternalReads, results: Sequence[Value], writes: Sequence[Any], values: Sequence[Value],
     order: Sequence[Value], views: Mapping[Value, Tensor],
-) -> tuple[tuple[ResultView | ResultChoice | ListChoice, ...], list[Value]]:  # fmt: skip
+) -> tuple[tuple[ResultView | ResultChoice | StructureChoice, ...], list[Value]]:  # fmt: skip
     """Return which results, of the output and of what is written, show what, and the results that this takes more.
 
     These are operands of views, and tensors of the function's own that several results show.
@@ -90,9 +96,11 @@ def _is_named(key: Any) -> bool:
     return key[0] not in ("data", "grad", "grad_sum")
 
 
-def _may_be_tensor(t: Type) -> bool:
-    """Return whether a value is one of several things, and none of them a list."""
-    return isinstance(t, VariantType) and not any(isinstance(one, (ListType, TupleType)) for one in t.alternatives)
+def _that_meet(tensors: PossibleTensors, values: Sequence[Value]) -> list[Value]:
+    """Return those values in which there may be a tensor that is in another one of them."""
+    possible = {v: tensors.of(v) - {NO_OTHER} for v in values}
+    times = Counter(n for numbers in possible.values() for n in numbers)
+    return [v for v in values if any(times[n] > 1 for n in possible[v])]
 
 
 def _chain(t: Any) -> Iterator[View]:
@@ -117,7 +125,7 @@ class _Found:
         """The number of a value as a source."""
         self.operands: list[Value] = []
         """The results that views take more."""
-        self.views: list[ResultView | ResultChoice | ListChoice] = []
+        self.views: list[ResultView | ResultChoice | StructureChoice] = []
         self.tensors = PossibleTensors(self.first)
 
     def note_inputs(self, order: Sequence[Value]) -> None:
@@ -150,14 +158,17 @@ class _Found:
         """Note the results of which branches and loops decide whether they are inputs or other results."""
         tensors = self.tensors
         left = [v for v in self.numbers if isinstance(v.type, TensorType)]
-        lists = [v for v in self.numbers if isinstance(v.type, ListType) and tensors.is_tellable(v)]
+        others = [v for v in self.numbers if not isinstance(v.type, TensorType) and has_tensors(v.type)]
+        tellable = [v for v in others if tensors.is_tellable(v)]
+        tensors.note_structures([*left, *tellable], _that_meet(tensors, tellable))
+        lists = [v for v in others if tensors.is_structure(v) and tensors.is_tellable(v)]
         places = {i: i for i in range(self.first)}
         for value in left:
             if not tensors.is_open(value):
                 places |= dict.fromkeys(tensors.of(value) - {NO_OTHER}, self.first + self.numbers[value][0])
         told: list[tuple[Value, int, int]] = []
         decided = [v for v in left if tensors.is_open(v)]
-        decided += [v for v in self.numbers if _may_be_tensor(v.type) and is_decided(v)]
+        decided += [v for v in others if not is_structured(v.type) and v not in lists and is_decided(v)]
         tensors.share([*decided, *lists])
         for value in [*decided, *lists]:
             possible, (result, *more) = tensors.of(value) - {NO_OTHER}, self.numbers[value]
@@ -169,7 +180,9 @@ class _Found:
             before = next((r for v, _, r in reversed(told) if v in lists), None)
             told.append((value, self._more(tensors.told(value)), result))
             choice = ResultChoice(result, told[-1][1], sources, others)
-            self.views.append(ListChoice(result, told[-1][1], sources, others, before) if value in lists else choice)
+            self.views.append(
+                StructureChoice(result, told[-1][1], sources, others, before) if value in lists else choice
+            )
             self.views += [ResultView(i, self.first + result) for i in more]
 
     def _source(self, t: Any, shown: int) -> int | None:

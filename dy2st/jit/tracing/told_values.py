@@ -20,6 +20,9 @@ class ToldValues:
     def __init__(self) -> None:
         self._outer: dict[Value, tuple[Operation, Value]] = {}
         """The `cond`, `try` or loop of an argument of a block, and what that is outside of it."""
+        self._tries = set[Operation]()
+        self._handed: dict[Value, tuple[Operation, Value]] = {}
+        """The `raise` that hands an argument to the handler of a `try`, and what that is where it raises."""
         self._told: dict[Value, Value] = {}
 
     def known(self, value: Value) -> int | None:
@@ -30,6 +33,14 @@ class ToldValues:
         """Return the value that tells the number of what neither branches nor a loop decide."""
         raise NotImplementedError
 
+    def told_type(self, value: Value) -> Type:
+        """Return the type of what tells the number of a value, or the numbers of a list's elements."""
+        return ListType(INT) if isinstance(value.type, ListType) else INT
+
+    def is_moved(self, value: Value) -> bool:
+        """Return whether `tell_here` knows the operation that put a value into another one, or took it out."""
+        return False
+
     def enter(self, made: Operation, block: Block) -> None:
         """Note what the arguments of the blocks of an operation, which stands in `block`, are outside of it."""
         taken = made.operands if made.op.is_try else made.operands[1:]
@@ -38,10 +49,28 @@ class ToldValues:
             self._outer.update(
                 (inside, (made, outer)) for inside, outer in zip(inner.arguments[first:], taken, strict=True)
             )
+        if made.op.is_try and made not in self._tries:
+            self._tries.add(made)
+            self._enter_try(made)
+
+    def _enter_try(self, made: Operation) -> None:
+        """Note what the arguments of a handler are where the body raises."""
+        body, handler = made.blocks
+        waiting = [body]
+        while waiting:
+            block = waiting.pop()
+            for o in block.operations:
+                if o.op.is_raise and o.attributes["label"] == made.attributes["label"] is not None:
+                    self._handed.update((v, (o, x)) for v, x in zip(handler.arguments, o.operands, strict=False))
+                if o.blocks:
+                    self.enter(o, block)
+                    waiting += o.blocks
 
     def before(self, value: Value) -> list[Value] | None:
         """Return the values one of which a value is; None where it is made here."""
         made = value.operation
+        if made is None and value in self._handed:
+            return [self._handed[value][1]]
         if made is None:
             return self._before_argument(value) if value in self._outer else None
         if made.op.rewraps and made.operands:
@@ -71,19 +100,31 @@ class ToldValues:
             return insert_first(value.block, "scalar_constant", value=known)
         if made is None:
             return self._tell_argument(value)
-        if made.op.rewraps:
+        if made.op.rewraps and not self.is_moved(value):
             return self.told(made.operands[0])
-        if not is_decided(value):
+        if not is_decided(value) or self.is_moved(value):
             return self.tell_here(value)
         place = made.results.index(value)
         if made.op.is_loop:
             return self._tell_carried(made, place)[1]
-        for block in made.blocks:
-            block.results.append(self.told(block.results[place]))
-        made.results.append(Value(_told_type(value), value.block, made))
+        told = [self.told(block.results[place]) for block in made.blocks]  # which may tell other results of it
+        for block, number in zip(made.blocks, told, strict=True):
+            block.results.append(number)
+        made.results.append(Value(self.told_type(value), value.block, made))
         return made.results[-1]
 
+    def _tell_handed(self, value: Value) -> Value:
+        """Have a `raise` hand over what tells one of the values that it hands to a handler."""
+        thrown, x = self._handed[value]
+        told, block = self.told(x), value.block
+        block.add_argument(self.told_type(value))
+        block.arguments.insert(len(thrown.operands), block.arguments.pop())
+        thrown.operands.append(told)
+        return block.arguments[len(thrown.operands) - 1]
+
     def _tell_argument(self, value: Value) -> Value:
+        if value in self._handed:
+            return self._tell_handed(value)
         around, outer = self._outer[value]
         at = _carried_place(around, value)
         if at is not None:
@@ -91,7 +132,7 @@ class ToldValues:
         from_end = value.block.arguments.index(value) - len(value.block.arguments)
         arguments = [block.arguments[from_end] for block in around.blocks]
         around.operands.append(self.told(outer))
-        kind = _told_type(value)
+        kind = self.told_type(value)
         self._told.update((x, b.add_argument(kind)) for x, b in zip(arguments, around.blocks, strict=True))
         return self._told[value]
 
@@ -99,16 +140,11 @@ class ToldValues:
         """Have a loop carry what tells one of the values that it carries; return the argument and the result."""
         (body,) = loop.blocks
         argument, result = body.arguments[_first_carried(loop) + place], loop.results[place]
-        told = carry(loop, self.told(loop.operands[1 + place]))
+        told = carry(loop, self.told(loop.operands[1 + place]), self.told_type(result))
         self._told[argument], self._told[result] = told
         last = len(body.results) - 1
         body.results[last] = self.told(left_by(loop)[place])
         return told
-
-
-def _told_type(value: Value) -> Type:
-    """Return the type of what tells the number of a value, or the numbers of a list's elements."""
-    return ListType(INT) if isinstance(value.type, ListType) else INT
 
 
 def insert_first(block: Block, op: str, *operands: Value, **attributes: Any) -> Value:
@@ -133,12 +169,11 @@ def _first_carried(loop: Operation) -> int:
     return len(loop.blocks[0].arguments) - len(loop.operands) + 1
 
 
-def carry(loop: Operation, initial: Value) -> tuple[Value, Value]:
+def carry(loop: Operation, initial: Value, kind: Type = INT) -> tuple[Value, Value]:
     """Have a loop carry a value more, which stays as it is; return the argument and the result."""
     body = loop.blocks[0]
     carried: int = loop.attributes["carried"]
     at = _first_carried(loop) + carried
-    kind = _told_type(initial)  # not that of a constant, which has its value
     body.add_argument(kind)
     body.arguments.insert(at, body.arguments.pop())
     loop.operands.insert(1 + carried, initial)

@@ -21,8 +21,8 @@ from dy2st.jit.tracing.created_parameters import CreatedParameters
 from dy2st.jit.tracing.deferred_effects import DeferredEffects
 from dy2st.jit.tracing.escaping_values import leaving
 from dy2st.jit.tracing.external_reads import ExternalReads
-from dy2st.jit.tracing.needed_gradients import SETTLED, OpenNeeds, refuse_needed, tell_needs
-from dy2st.jit.tracing.output_choices import ListChoice, ResultChoice
+from dy2st.jit.tracing.needed_gradients import SETTLED, OpenNeeds, refusal_of_needed, settle_raised, tell_needs
+from dy2st.jit.tracing.output_choices import ResultChoice, StructureChoice
 from dy2st.jit.tracing.output_sharing import OutputSharing
 from dy2st.jit.tracing.output_structure import output_aval, written_aval
 from dy2st.jit.tracing.output_views import ResultView, views_among
@@ -76,7 +76,7 @@ class Traced:
     """What the function raised on every path, after effects or writes of every call; the output has its parts."""
     actions: Sequence[Callable[[], None]] = ()
     """What each call does at its end."""
-    views: tuple[ResultView | ResultChoice | ListChoice, ...] = ()
+    views: tuple[ResultView | ResultChoice | StructureChoice, ...] = ()
     """Results that are an input or a view of one: not a copy of it."""
     outside: dict[int, Any] = field(default_factory=dict[int, Any])
     """Containers and objects that were met outside, by id."""
@@ -193,7 +193,7 @@ class FunctionTrace(ExternalReads):
         label = len(self.raised) - 1
         if attempt is not None:
             return label, [*raised.operands, *attempt.hand_over(label, raised)]
-        refuse_needed(aval if self.wants_gradients() and not self.by_value else None)
+        raised.refusal = refusal_of_needed(aval) if self.wants_gradients() and not self.by_value else None
         more = [] if functions_inside(self) else self._write_back(raised, sharing)
         raised.aval = sharing.finished(aval)
         return label, [*raised.operands, *more]
@@ -207,7 +207,7 @@ class FunctionTrace(ExternalReads):
         with self.log.fork({}):
             self.rebound.write()
             keys = dict.fromkeys(key for overlay in self.log.overlays for key in overlay)
-            sharing.tensors = None
+            sharing.writes = True
             writes, values = self.written({key: self.log.get(key) for key in keys}, sharing)
             raised.writes = [(key, owner, sharing.finished(t)) for key, owner, t in writes]
             raised.actions = self.deferred.actions()
@@ -285,7 +285,7 @@ class FunctionTrace(ExternalReads):
         results = flatten(self, output, aval)
         count = len(results)
         if sharing is not None:
-            sharing.tensors = None
+            sharing.writes = True
         writes, values = self.written(dict(self.log.overlays[0]), sharing)
         block = self.root.block
         order = [*inputs, *(v for _, v, _ in self.slots.values())]
@@ -301,6 +301,7 @@ class FunctionTrace(ExternalReads):
         seeded = tuple(i for i in flows if i not in shown)
         program = Program({"main": block, **self.functions})
         self._check(program)
+        settle_raised(self.raised, program, self.by_value or self.made.is_pulling)
         if sharing is not None:
             aval = sharing.finished(aval)
             writes = [(key, owner, sharing.finished(t)) for key, owner, t in writes]

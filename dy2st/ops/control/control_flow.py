@@ -104,6 +104,7 @@ class Print(Op):
     """Print what Python's `print` would; `template` has a part for each argument (see `formatting.Part`)."""
 
     name = "print"
+    is_hushed = True
     attributes = ("template", "sep", "end")
     differentiable = False
     effect = True
@@ -153,6 +154,7 @@ class Raise(Op):
     """
 
     name = "raise"
+    is_hushed = True
     raises = ()
     is_raise = True
     attributes = ("kind", "template", "label")

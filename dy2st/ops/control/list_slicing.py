@@ -230,6 +230,7 @@ class ListWiden(Op):
     """
 
     name = "list_widen"
+    moves_elements = True
     attributes = ("type", "tags", "wrap")
 
     def infer(self, items: ListType, *, type: ListType, tags: tuple[int, ...], wrap: bool) -> Type:

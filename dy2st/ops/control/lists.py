@@ -118,7 +118,7 @@ class ListIndex(Op):
     def eval(self, xp: Any, items: Any, i: int) -> int:
         at = i + len(items) if i < 0 else i
         if not 0 <= at < len(items):
-            raise IndexError(f"list index {i} is out of range for a list of {len(items)}")
+            raise IndexError("list index out of range")
         return at
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
@@ -141,7 +141,7 @@ class ListGet(Op):
         try:
             return items[i]
         except IndexError:
-            raise IndexError(f"list index {i} is out of range for a list of {len(items)}") from None
+            raise IndexError("list index out of range") from None
 
     def jvp(self, b: Builder, primals: Sequence[Value], tangents: Tangents, outs: Sequence[Value],
             **attributes: Any) -> Any:  # fmt: skip
@@ -169,7 +169,7 @@ class ListSet(Op):
 
     def eval_in_place(self, xp: Any, items: Any, i: int, item: Any) -> Any:
         if not -len(items) <= i < len(items):
-            raise IndexError(f"list assignment index {i} is out of range for a list of {len(items)}")
+            raise IndexError("list assignment index out of range")
         items[i] = item
         return items
 

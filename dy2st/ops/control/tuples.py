@@ -40,6 +40,7 @@ class TupleNew(_Tuple):
     """A tuple of the operands."""
 
     name = "tuple_new"
+    moves_elements = True
 
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         return iter(())
@@ -63,6 +64,7 @@ class TupleGet(Op):
     """The items of a tuple."""
 
     name = "tuple_get"
+    moves_elements = True
     linear_in = (0,)
 
     def infer(self, bundle: TupleType) -> tuple[Type, ...]:

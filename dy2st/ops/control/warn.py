@@ -26,6 +26,7 @@ class Warn(Op):
     """Warn with the text that `template` makes of the operands, at the line `at` (a file and a number)."""
 
     name = "warn"
+    is_hushed = True
     attributes = ("template", "category", "at")
     place = "at"
     differentiable = False

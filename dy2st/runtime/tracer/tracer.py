@@ -300,6 +300,7 @@ class Tracer(ContainerState, VariantRecorder):
 
     def iterator(self, pulled: PulledSource) -> PulledIterator:
         """Return what stands for an iterator from outside."""
+        self.made.is_pulling = True
         if id(pulled) not in self.made.iterators:
             self.made.iterators[id(pulled)] = PulledIterator(self, pulled), None
         return self.made.iterators[id(pulled)][0]

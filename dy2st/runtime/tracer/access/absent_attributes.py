@@ -125,6 +125,8 @@ def computed_attribute(obj: Any, name: str, own: bool | None = None) -> Callable
 
 
 def _kept(trace: Trace, x: Any, name: str, value: Any) -> Any:
-    """Write an attribute that is computed once; return it."""
+    """Write an attribute that is computed once; return it. Where it is there already, the call is another one."""
+    if trace.log.get(("attr", id(x), name)) is MISSING and id(x) not in trace.made.objects:
+        trace.note_absent(x, name)
     trace.log_attribute(x, name, value)
     return value

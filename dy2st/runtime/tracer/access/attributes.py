@@ -40,6 +40,8 @@ def attr(trace: Trace, obj: Any, name: str, *default: Any) -> Any:
     if isinstance(obj, (Tensor, Scalar)) or _is_plain(obj, name):
         if name == "stop_gradient" and trace.mixed:
             refuse_unsettled(trace, obj)
+        if name == "__class__" and isinstance(obj, Scalar):
+            return obj.python_type
         found = getattr(obj, name, *default)
         if isinstance(obj, (Tensor, ModuleType)):
             trace.note_library(obj if isinstance(obj, ModuleType) else type(obj), name)
@@ -191,6 +193,8 @@ def set_as_object(trace: Trace, obj: Any, name: str, value: Any) -> None:
 
 def set_plain_attr(trace: Trace, obj: Any, name: str, value: Any) -> None:
     """Do `object.__setattr__(obj, name, value)`."""
+    if isinstance(obj, (type, ModuleType)) and is_plain_module(getattr(obj, "__module__", obj.__name__)):
+        raise needs_value(f".{name} of {obj.__name__}, which is of a library, is set", "set it outside of the function")
     trace.classes_written = trace.classes_written or isinstance(obj, type)
     if has_items_as_attributes(obj):
         set_item_of_kind(trace, obj, name, value)

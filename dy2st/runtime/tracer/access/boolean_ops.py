@@ -213,8 +213,12 @@ def _refuse_unknown(trace: Trace, a: Any, b: Any) -> None:
 def in_(trace: Trace, a: Any, container: Any, negate: bool) -> Any:
     """Return what `a in container` (or `not in`) gives."""
     content = trace.content(container)
-    if isinstance(content, Variant) and content is not container:
+    if isinstance(content, Variant):
+        if content is container:
+            return switch(trace, container, lambda x: in_(trace, a, x, negate))
         return trace.on_content(container, switch, lambda: in_(trace, a, container, negate))
+    if isinstance(a, Variant) and isinstance(content, str):
+        return switch(trace, a, lambda x: in_(trace, x, container, negate))
     if isinstance(container, CONTAINERS) and (method := own_method(container, "__contains__")) is not None:
         found: Any = trace.callable(method)(container, a)
         found = as_bool(trace, found) if trace.is_symbolic(found) else bool(found)

@@ -21,6 +21,7 @@ from dy2st.runtime.tracer.effects.barrier import natively
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.container_classes import own_method, plain_content
+from dy2st.runtime.tracer.values.dict_views import is_view
 from dy2st.runtime.tracer.values.symbolic_iterable import list_item
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
@@ -39,7 +40,7 @@ def item_of_kind(trace: Trace, obj: Any, key: Any) -> Any:
     """Return `obj[key]` as the library's class has it that the class of a container derives from."""
     if isinstance(key, Variant):
         return switch(trace, key, lambda k: item_of_kind(trace, obj, k))
-    content = trace.content(obj)
+    content = obj if is_view(obj) else trace.content(obj)  # no view has items by place
     if isinstance(content, Variant):
         return trace.on_content(obj, switch, lambda: item_of_kind(trace, obj, key))
     if isinstance(content, Tensor):

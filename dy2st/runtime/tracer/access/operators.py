@@ -14,6 +14,7 @@ from dy2st.kinds import is_dict, type_of
 from dy2st.naming import is_plain_module
 from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tensor import Tensor, needs_value
+from dy2st.runtime.tracer.control_flow.conditional import switch
 from dy2st.runtime.tracer.effects.barrier import natively, note_born
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Spliced
 from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object
@@ -54,6 +55,9 @@ def binary(trace: Trace, sign: str, a: Any, b: Any) -> Any:
     if (found := _users(trace, sign, name, swapped, a, b)) is not MISSING:
         return found
     if isinstance(a, CONTAINERS) or isinstance(b, CONTAINERS):
+        for x in (a, b):
+            if isinstance(x, (set, dict)) and isinstance(trace.content(x), Variant):
+                return trace.on_content(x, switch, lambda: binary(trace, sign, a, b))
         return f(items(trace, a), items(trace, b))
     return natively(trace, f, a, b)
 

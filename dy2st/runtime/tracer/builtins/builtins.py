@@ -47,6 +47,7 @@ from dy2st.runtime.tracer.loops.loop_statement import fold
 from dy2st.runtime.tracer.values.container_classes import own_method
 from dy2st.runtime.tracer.values.sentinels import MISSING
 from dy2st.runtime.tracer.values.symbolic_iterable import SymbolicIterable, symbolic_range, symbolic_reversed
+from dy2st.runtime.tracer.values.symbolic_iterator import CalledMap, check_moved
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.symbolic_string import Text, fstring, text_part
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
@@ -175,7 +176,7 @@ def any_(trace: Trace, items: Any) -> Any:
         return switch(trace, items, lambda x: any_(trace, x))
     if must_roll(trace, items):
         return _of_unknown_length(trace, items, False)
-    found = or_(trace, False, [lambda x=x: x for x in trace.iterate(items)])
+    found = or_(trace, False, _asked_for(trace, items))
     return bool_(trace, found)
 
 
@@ -188,8 +189,16 @@ def all_(trace: Trace, items: Any) -> Any:
         return switch(trace, items, lambda x: all_(trace, x))
     if must_roll(trace, items):
         return _of_unknown_length(trace, items, True)
-    found = and_(trace, True, [lambda x=x: x for x in trace.iterate(items)])
+    found = and_(trace, True, _asked_for(trace, items))
     return bool_(trace, found)
+
+
+def _asked_for(trace: Trace, items: Any) -> list[Callable[[], Any]]:
+    """Return what gives each item of what Python runs through: the calls of a `map` are made where one is asked for."""
+    if isinstance(items, CalledMap):
+        check_moved(trace, items)
+        return items.calls_left()
+    return [lambda x=x: x for x in trace.iterate(items)]
 
 
 def _of_unknown_length(trace: Trace, items: Any, every: bool) -> Any:

@@ -123,6 +123,8 @@ def method(trace: Trace, obj: Any, name: str) -> Callable[..., Any]:
     return functools.partial(_container_method, trace, obj, name, kind)
 
 
+_OF_ONE_ITEM = ("add", "discard", "remove")
+_VIEWS = ("keys", "values", "items")
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 
 
@@ -163,7 +165,14 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
         trace.store(obj, emptied)
         return None
     if isinstance(trace.content(obj), Variant):
+        if kind is dict and name in _VIEWS:
+            return trace.on_content(obj, switch, lambda: list(getattr(plain_content(trace.content(obj)), name)()))
         return trace.on_content(obj, switch, lambda: _container_method(trace, obj, name, kind, *args, **keywords))
+    if kind is set and name not in _OF_ONE_ITEM:
+        several = next((x for x in args if isinstance(trace.content(x), Variant)), None)
+        if isinstance(several, CONTAINERS):
+            return trace.on_content(several, switch, lambda: _container_method(trace, obj, name, kind, *args))
+        args = tuple(map(trace.content, args))
     if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:
         again = functools.partial(_container_method, trace, obj, name, kind)
         return _with_open_key(trace, obj, name, again, *args)
@@ -183,8 +192,9 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
             return item_of_kind(trace, obj, slice(None))
         if isinstance(content, SymbolicList):
             raise needs_value(f"list.{name}() of a list whose length only the run will tell")
-        found = _compared(trace, content, name, *args, **keywords)
-        return list(found) if kind is dict and name in ("keys", "values", "items") else found
+        if kind is dict and name in _VIEWS and not args and not keywords:
+            return _view(trace, obj, name, content)
+        return _compared(trace, content, name, *args, **keywords)
     if name == "extend" and kind is list and isinstance(trace.content(args[0]), SymbolicList):
         extend(trace, obj, args[0])
         return None
@@ -201,6 +211,13 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
     result = _compared(trace, content, name, *given, **keywords)
     trace.store(obj, content)
     return result
+
+
+def _view(trace: Trace, obj: Any, name: str, content: Any) -> Any:
+    """Return what `keys`, `values` or `items` of a dict gives; of what `vars` gave, a copy."""
+    if id(obj) in trace.attribute_dicts:
+        return list(getattr(content, name)())
+    return trace.mirrors.view(obj, content, name, trace.is_from_outside(obj))
 
 
 def _is_searched(trace: Trace, content: Any, name: str, args: tuple[Any, ...]) -> bool:

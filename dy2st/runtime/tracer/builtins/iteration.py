@@ -30,7 +30,7 @@ from dy2st.runtime.tracer.values.symbolic_iterable import (
     symbolic_enumerate,
     symbolic_zip,
 )
-from dy2st.runtime.tracer.values.symbolic_iterator import TracedIterator, check_moved, next_item
+from dy2st.runtime.tracer.values.symbolic_iterator import CalledMap, TracedIterator, check_moved, next_item
 from dy2st.runtime.tracer.values.union import SymbolicList, Variant
 
 MOST_REBUILT = 4
@@ -230,7 +230,8 @@ def map_(trace: Trace, f: Callable[..., Any], *iterables: Any) -> Any:
     if len(iterables) == 1 and isinstance(iterables[0], PushIterator):
         return iterables[0].each(lambda item, consumer: consumer(call(item)), lambda: map(call, iterables[0]))
     if not any(must_roll(trace, x) for x in iterables):
-        return map(call, *(trace.iterate(x) for x in iterables))
+        kind: Any = CalledMap if all(isinstance(x, (range, *PYTHON_DATA)) for x in iterables) else map
+        return kind(call, *(trace.iterate(x) for x in iterables))
     if len(iterables) == 1:
         parts = [handed_over(trace, iterables[0])]
         return derived(trace, parts, lambda found: (found[0].length, lambda i: call(found[0].get(i))))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from itertools import pairwise
 from types import FunctionType
 from typing import Any
@@ -32,7 +32,7 @@ Thunk = Callable[[], Any]
 def with_(trace: Trace, manager: Any, body: Callable[[Any], None], get_state: Thunk, set_state: Callable[[Any], None],
           names: Sequence[str]) -> None:  # fmt: skip
     """Run a `with` statement."""
-    if not (_is_users(manager) or isinstance(manager, suppress)):
+    if not (_is_users(manager) or isinstance(manager, (suppress, closing))):
         with context_manager(trace, manager) as entered:
             body(entered)
         return
@@ -115,7 +115,7 @@ def _catches(manager: Any) -> bool:
     return not is_generator(generator) or cleans_up(generator)
 
 
-_LIBRARYS: tuple[type, ...] = (suppress, ExitStack)
+_LIBRARYS: tuple[type, ...] = (suppress, ExitStack, closing)
 
 
 def context_manager(trace: Trace, manager: Any) -> Any:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dy2st.errors import StructureError
+from dy2st.errors import Dy2stError, StructureError
 from dy2st.ir.location import error_at
 from dy2st.ir.program import Value
+from dy2st.ir.types import has_tensors
 from dy2st.kinds import is_list
 from dy2st.ops.control.control_flow import RAISABLE
 from dy2st.records import field, record
@@ -103,6 +104,15 @@ class RaisedException:
     """What had been written, as (key, owner, abstract value); its values are the last operands of the `raise`."""
     actions: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """What the call had come to do at its end."""
+    refusal: Dy2stError | None = None
+    """Why no Program can raise it, where nothing gives its tensors the history that they have in eager mode."""
+    is_replayed: bool = False
+    """Whether eager mode raises it in the place of a run, with the tensors that it has there."""
+
+    @property
+    def holds_tensors(self) -> bool:
+        """Whether tensors leave the run with it, or are written before it."""
+        return any(has_tensors(kind) for t in (self.aval, *(w[2] for w in self.writes)) for kind in t.types())
 
     @property
     def is_of_run(self) -> bool:

@@ -28,7 +28,13 @@ from dy2st.runtime.tracer.control_flow.assert_raise import RaisedException
 from dy2st.runtime.tracer.control_flow.catchable_errors import RunError, guarded, kinds_raised
 from dy2st.runtime.tracer.control_flow.conditional import Diverged, if_, join_blocks, seen_aval
 from dy2st.runtime.tracer.control_flow.internal_errors import refuse_fault
-from dy2st.runtime.tracer.effects.escape_analysis import is_plain_object, made_aval, made_content, old_objects
+from dy2st.runtime.tracer.effects.escape_analysis import (
+    is_plain_object,
+    made_aval,
+    made_content,
+    old_objects,
+    was_there,
+)
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import AbstractValue
 from dy2st.runtime.tracer.values.flatten import flatten, unflatten
@@ -114,7 +120,7 @@ class TracedTry:
 
     def lasts(self, key: Key) -> bool:
         """Return whether what stands under a key can be seen outside of the body."""
-        return key[0] not in ("items", "attr") or key[1] in self.old
+        return key[0] not in ("items", "attr") or was_there(self.trace, key, self.old)
 
     def aval(self, key: Key | None, x: Any) -> AbstractValue:
         if key is not None and key[0] in ("items", "tail"):

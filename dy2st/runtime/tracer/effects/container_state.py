@@ -25,6 +25,7 @@ from dy2st.runtime.tracer.effects.known_keys import KnownKeys
 from dy2st.runtime.tracer.effects.side_effect_log import SideEffectLog
 from dy2st.runtime.tracer.effects.trace import Borrows
 from dy2st.runtime.tracer.values.container_classes import CONTENT, copied, fill, like, plain_content, settings
+from dy2st.runtime.tracer.values.dict_views import MirroredDicts, is_view, shown_items
 from dy2st.runtime.tracer.values.made_objects import MadeObjects
 from dy2st.runtime.tracer.values.object_attributes import attributes, drop_attribute, put_attribute
 from dy2st.runtime.tracer.values.sentinels import MISSING, Key
@@ -98,6 +99,7 @@ class ContainerState:
         self.made = MadeObjects()
         self.aliases = AliasAnalysis()
         self.found_keys = KnownKeys()
+        self.mirrors = MirroredDicts()
 
     def mark_external(self, x: Any) -> None:
         """Say that something was there before the trace."""
@@ -108,7 +110,7 @@ class ContainerState:
     def content(self, x: Any) -> Any:
         """Return the content of a container as it stands in the trace; anything else is its own content."""
         if not isinstance(x, CONTAINERS):
-            return x
+            return self._viewed(x) if is_view(x) else x
         if id(x) in self.borrows.parts:
             self.borrows.read(x)
         self.notice(x)
@@ -116,6 +118,11 @@ class ContainerState:
         if found is not MISSING:
             return found
         return self.spliced(list(plain_content(x))) if is_spliced(x) else plain_content(x)
+
+    def _viewed(self, view: Any) -> Any:
+        """Return what a view of a dict shows, where that dict was met."""
+        owner = self.mirrors.owner_of(view)
+        return view if owner is None else shown_items(view, self.content(owner))
 
     def spliced(self, items: list[Any]) -> Any:
         """Return the content of items among which some stand for many."""
@@ -181,10 +188,11 @@ class ContainerState:
 
     def show(self, x: Any, content: Any) -> None:
         """Let a container made in the trace hold `content`."""
-        if id(x) in self.external or id(x) not in self.first:
-            return
         shown = [Spliced(content)] if isinstance(content, (SymbolicList, Variant)) else content
-        fill(x, dict.fromkeys(shown) if is_dict(x) and is_list(shown) else shown)
+        shown = dict.fromkeys(shown) if is_dict(x) and is_list(shown) else shown
+        self.mirrors.show(x, shown)
+        if id(x) not in self.external and id(x) in self.first:
+            fill(x, shown)
 
     def show_attribute(self, key: Key, value: Any) -> None:
         """Let an object made in the trace have an attribute, for what Python's own operations read."""
@@ -226,11 +234,13 @@ class ContainerState:
     def left(self, keys: Iterable[Key]) -> None:
         """Show again what containers hold outside of the block that was left (or was rolled back)."""
         for key in keys:
+            found = self.log.get(key)
             if key[0] == "items" and key[1] in self.first:
-                found = self.log.get(key)
                 self.show(self.log.objects[key[1]], self.first[key[1]] if found is MISSING else found)
+            elif key[0] == "items":
+                held = self.log.objects[key[1]]
+                self.mirrors.show(held, plain_content(held) if found is MISSING else found)
             elif key in self.attributes_before:
-                found = self.log.get(key)
                 self.show_attribute(key, self.attributes_before[key] if found is MISSING else found)
 
     def on_content(self, x: Any, switch: Callable[..., Any], use: Callable[[], Any]) -> Any:

@@ -19,6 +19,7 @@ from dy2st.kinds import is_container, is_deque, is_dict, is_tuple, type_of
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.alias_analysis import HeldContent, named_in, root
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS
+from dy2st.runtime.tracer.effects.function_contents import keeps_things, kept_by
 from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.values.abstract import (
     AbstractValue,
@@ -136,6 +137,7 @@ def old_objects(trace: Trace) -> set[int]:
         *(key[1] for one in trace.log.overlays for key in one if len(key) > 1),
     }
     waiting: list[Any] = [x for key in seen if (x := trace.log.objects.get(key)) is not None]
+    waiting += (x for one in trace.log.overlays for key, x in one.items() if key[0] != "data" and _may_hold(x))
     waiting += variables(trace)
     visited: set[int] = set()
     while waiting:
@@ -155,6 +157,12 @@ def old_objects(trace: Trace) -> set[int]:
             waiting += filter(_may_hold, attributes(x).values())
         elif is_plain_object(x):
             waiting += filter(_may_hold, attributes(x).values())
+            waiting.append(type_of(x))
+        elif (made := trace.made.classes.get(id(x))) is not None:
+            waiting += filter(_may_hold, vars(made).values())
+            waiting += made.__bases__
+        elif keeps_things(x):
+            waiting += filter(_may_hold, kept_by(x))
         else:
             continue
         visited.add(id(x))
@@ -197,7 +205,7 @@ def with_same(trace: Trace, t: AbstractValue, x: Any, y: Any) -> AbstractValue:
 
 def _may_hold(x: Any) -> bool:
     """Return whether `x` can lead to containers or objects of the user's."""
-    return isinstance(x, (*CONTAINERS, tuple, Variant)) or is_plain_object(x)
+    return isinstance(x, (*CONTAINERS, tuple, Variant, type)) or is_plain_object(x) or keeps_things(x)
 
 
 def variables(trace: Trace) -> list[Any]:
@@ -299,4 +307,6 @@ def reached(trace: Trace, beside: Iterable[int] = ()) -> set[int]:
         elif is_plain_object(x):
             found.add(id(x))
             waiting += attributes(x).values()
+        elif keeps_things(x):
+            waiting += kept_by(x)
     return found

@@ -74,7 +74,7 @@ class Const(AbstractValue):
         return self.number_kind is not None and self.number_kind == other.number_kind
 
     def packed(self) -> Type:
-        simple = self.object is None or isinstance(self.object, (bool, int, float, str))
+        simple = self.object is None or type(self.object) in (bool, int, float, str)  # no member of an IntEnum
         return ConstType(self.object) if simple else ConstType(f"<{type(self.object).__name__}>")
 
     def general(self) -> AbstractValue:

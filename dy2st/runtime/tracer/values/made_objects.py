@@ -25,6 +25,8 @@ class MadeObjects:
         """Classes that a `class` statement made."""
         self.iterators: dict[int, tuple[Any, Any]] = {}
         """Iterators of Python's, and the block in which they were made; None where only the run tells their place."""
+        self.is_pulling = False
+        """Whether an iterator from outside is pulled, so that what pulls can only run once."""
         self.generators: list[weakref.ref[Any]] = []
         """Generators of Python's; what forgets one closes it, where eager mode does."""
         self.dropped: list[Any] = []

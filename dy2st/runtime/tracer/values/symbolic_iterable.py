@@ -5,18 +5,28 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, Set, ValuesView
 from typing import Any
 
 from dy2st.errors import StructureError
-from dy2st.kinds import is_list, is_sequence
+from dy2st.kinds import is_deque, is_list, is_sequence
 from dy2st.records import record
 from dy2st.runtime.eager.tensor import Tensor, needs_value
+from dy2st.runtime.tracer.values.dict_views import is_view
 from dy2st.runtime.tracer.values.flatten import unpack
 from dy2st.runtime.tracer.values.symbolic_iterator import ENDLESS, PulledIterator, TracedIterator
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.trace import ValueTrace
 from dy2st.runtime.tracer.values.union import SymbolicList
+
+_CHANGED: dict[type, str] = {
+    dict: "dictionary changed size during iteration",
+    set: "Set changed size during iteration",
+    deque: "deque mutated during iteration",
+}
+_FIXED = tuple(_CHANGED)
+"""What Python refuses to run through once it has another size."""
 
 
 class ChangedList(StructureError):
@@ -75,9 +85,33 @@ def sequence_of(trace: ValueTrace, x: Any) -> SymbolicIterable:
 
 def live_items(trace: ValueTrace, x: Any) -> Iterable[Any]:
     """Return what Python runs through in the place of `x`; of a list, items as they stand when they are asked for."""
-    if not is_list(x) or not isinstance(trace.content(x), list):
+    if is_list(x) and isinstance(trace.content(x), list):
+        return _live_items(trace, x)
+    owner = trace.mirrors.owner_of(x) if is_view(x) else x
+    if not isinstance(owner, _FIXED) or not isinstance(trace.content(owner), _FIXED):
         return trace.iterate(x)
-    return _live_items(trace, x)
+    return _unchanged_items(trace, x, owner)
+
+
+def _unchanged_items(trace: ValueTrace, x: Any, owner: Any) -> Iterator[Any]:
+    """Yield the items of what must not change while Python runs through it: a dict or its view, a set, a deque."""
+    content = trace.content(owner)
+    items, count = list(trace.iterate(x)), len(content)
+    for i in range(count):
+        yield items[i]
+        now = trace.content(owner)
+        if now is content:
+            continue
+        if not isinstance(now, _FIXED) or (is_deque(now) and len(now) == count and _differ(now, content)):
+            kind = type(owner).__name__
+            raise needs_value(f"only the run will tell whether a {kind} changes while a loop runs through it")
+        if len(now) != count:
+            raise RuntimeError(next(text for kind, text in _CHANGED.items() if isinstance(owner, kind)))
+        content, items = now, list(trace.iterate(x))
+
+
+def _differ(a: Iterable[Any], b: Iterable[Any]) -> bool:
+    return any(x is not y for x, y in zip(a, b, strict=True))
 
 
 def _live_items(trace: ValueTrace, x: list[Any]) -> Iterator[Any]:

@@ -9,6 +9,7 @@ a generator, a zip ...   Python's own; where the trace made it, only the same bl
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -166,9 +167,26 @@ class PulledIterator(TracedIterator):
 
 
 # ---- Python's own iterators ----------------------------------------------------------------------------------------
+class CalledMap(map):  # type: ignore[type-arg]  # Python has no `map[Any]`
+    """What `map` gives over Python's data, for `any` and `all`: these ask for calls as long as their answer is open."""
+
+    def __new__(cls, call: Callable[..., Any], *iterables: Any) -> CalledMap:
+        pulled = [iter(x) for x in iterables]
+        made = super().__new__(cls, call, *pulled)
+        made.call, made.pulled = call, pulled
+        return made
+
+    call: Callable[..., Any]
+    pulled: list[Iterator[Any]]
+
+    def calls_left(self) -> list[Callable[[], Any]]:
+        """Return the calls of all items that are left, which are taken."""
+        return [functools.partial(self.call, *row) for row in zip(*self.pulled, strict=False)]
+
+
 def is_own(x: Any) -> bool:
     """Return whether `x` is an iterator of Python's, which keeps to itself how far it has come."""
-    return type_of(x).__module__ in BUILT_IN and isinstance(x, Iterator)
+    return isinstance(x, CalledMap) or (type_of(x).__module__ in BUILT_IN and isinstance(x, Iterator))
 
 
 def made_here(trace: ValueTrace, x: Any) -> Any:

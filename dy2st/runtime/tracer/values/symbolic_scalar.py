@@ -71,6 +71,14 @@ class Scalar:
         """The type that the number has when the Program runs."""
         return {"int": int, "float": float, "bool": bool}[self.kind]
 
+    def __getattr__(self, name: str) -> Any:
+        """Raise NeedsPythonValue for what numbers of Python have, AttributeError for what they have not."""
+        if name.startswith("__") or name in self.__slots__:  # a copy or a pickle asks what has no value yet
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+        if hasattr(self.python_type, name):
+            raise self.asked(f".{name} of a number that only the run will tell was needed")
+        raise AttributeError(f"'{self.kind}' object has no attribute '{name}'", name=name, obj=self)
+
     @property
     def __class__(self) -> type:  # type: ignore[override]
         """The class itself; for `isinstance` in code that is not converted it would have to be int, float or bool."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from dy2st.formatting import Part
 from dy2st.ir.program import Value
-from dy2st.kinds import is_container, is_dict, is_list, is_tuple
+from dy2st.kinds import is_container, is_dict, is_list, is_tuple, type_of
 from dy2st.runtime.eager.tensor import Tensor, needs_value
+from dy2st.runtime.tracer.values.dict_views import is_view
 from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.trace import ValueTrace
 from dy2st.runtime.tracer.values.union import Variant
@@ -31,7 +32,14 @@ def text_part(trace: ValueTrace, x: Any, conversion: str = "s", spec: str = "") 
     if isinstance(x, BaseException) and has_symbols(trace, x.args):
         return _error_part(trace, x, conversion, spec)
     content = trace.content(x)
+    if is_view(x):
+        part, operands = text_part(trace, content, "r")
+        if not operands:
+            return written(f"{type(x).__name__}({part})", "s", spec), []
+        return ("parts", (f"{type(x).__name__}(", part, ")"), "s", spec), operands
     if is_container(content) and has_symbols(trace, content):
+        if type_of(x) not in (list, tuple, dict) and not hasattr(x, "_fields"):
+            return trace.text_of_object(x, conversion, spec)
         parts, operands = _container_parts(trace, content)
         return ("parts", parts, "s", spec), operands
     return trace.text_of_object(content, conversion, spec)

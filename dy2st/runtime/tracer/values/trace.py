@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dy2st.ir.types import Type
     from dy2st.runtime.eager.tensor import Tensor
     from dy2st.runtime.tracer.values.abstract import OneOf
+    from dy2st.runtime.tracer.values.dict_views import MirroredDicts
     from dy2st.runtime.tracer.values.made_objects import MadeObjects
     from dy2st.runtime.tracer.values.symbolic_iterator import PulledIterator, PulledSource
     from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
@@ -56,6 +57,8 @@ class Containers(Protocol):
 
     changes: Counter[int]
     """How often lists of unknown length, by id, got other items."""
+    mirrors: MirroredDicts
+    """Dicts beside those from outside, for views of them."""
 
     def content(self, x: Any) -> Any: ...
     def store(self, x: Any, content: Any) -> None: ...
