@@ -16,6 +16,7 @@ from dy2st.runtime.gc_pause import kept as _kept
 with _kept():  # what modules are made of
     from dy2st.dtypes import DType as _DType
     from dy2st.dtypes import bfloat16 as bfloat16
+    from dy2st.dtypes import bfloat16 as uint16
     from dy2st.dtypes import bool_ as _bool
     from dy2st.dtypes import complex64 as complex64
     from dy2st.dtypes import complex128 as complex128

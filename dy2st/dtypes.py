@@ -105,7 +105,7 @@ _BY_NAME = {t.name: t for t in ALL}
 _BY_NUMPY = {t.numpy: t for t in ALL if t is not bfloat16}
 """With bfloat16 once its package is loaded: NumPy knows of no such dtype before."""
 _ALIASES = {"float": "float32", "double": "float64", "half": "float16", "int": "int64", "long": "int64",
-            "bool_": "bool", "complex": "complex64"}  # fmt: skip
+            "bool_": "bool", "complex": "complex64", "uint16": "bfloat16"}  # fmt: skip
 
 
 def dtype(spec: Any) -> DType:

@@ -11,8 +11,8 @@ _MISSING = {
     "strings: no tensor of text here": """
         Tensor.set_string_list Tensor.set_vocab pstring raw
     """,
-    "dtypes that NumPy has not, or that no op takes": """
-        float8_e4m3fn float8_e5m2 uint16 uint32 uint64
+    "dtypes that PaddlePaddle makes no tensors of on CPUs, or NumPy has not": """
+        float8_e4m3fn float8_e5m2 uint32 uint64
     """,
     "changes the shape or memory of a tensor in place, by strides": """
         Tensor.block Tensor.create_parameter Tensor.create_tensor Tensor.set_tensor
@@ -23,19 +23,21 @@ _MISSING = {
     "losses over paths and trees of classes": """
         static.nn.nce
     """,
-    "images sampled along a grid": """
+    "the layers of images stand above static: vision.ops.deform_conv2d with a parameter does it": """
         static.nn.deform_conv2d
     """,
-    "weights made anew at each call": """
-        static.WeightNormParamAttr static.nn.spectral_norm
+    "weights made anew at each call: nn.utils.weight_norm does it for a layer": """
+        static.WeightNormParamAttr
     """,
     "the high-level face, still to come": """
         MmapStorage
     """,
-    "statements of static mode, still to come": """
-        static.ctr_metric_bundle
+    "sequences of several lengths in one tensor: PaddlePaddle 3.3 refuses them in its default mode": """
         static.nn.sequence_conv static.nn.sequence_expand static.nn.sequence_first_step
-        static.nn.sequence_last_step static.nn.sequence_pool static.nn.sequence_softmax static.nn.static_pylayer
+        static.nn.sequence_last_step static.nn.sequence_pool static.nn.sequence_softmax
+    """,
+    "sums over the workers of a parameter server": """
+        static.ctr_metric_bundle
     """,
 }
 MISSING = {f"paddle.{name}": why for why, names in _MISSING.items() for name in names.split()}

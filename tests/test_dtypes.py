@@ -116,3 +116,9 @@ def test_numbers_of_python_are_wide_as_dtypes_and_lists_take_the_default():
     assert paddle.to_tensor([np.array([1.5]), np.array([2.5])]).dtype is paddle.float32
     assert paddle.to_tensor(np.array([1.5])).dtype is paddle.float64
     assert paddle.to_tensor([np.int32(1)]).dtype is paddle.int32
+
+
+@pytest.mark.proves("uint16")
+def test_uint16_is_bfloat16_as_in_paddle():
+    assert paddle.uint16 is paddle.bfloat16
+    assert paddle.ones([2], "uint16").dtype == "bfloat16"

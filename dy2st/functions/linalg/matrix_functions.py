@@ -23,7 +23,6 @@ from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
 _INVERSE, _SOLVE, _CHOLESKY, _EIGH = op("inverse"), op("solve"), op("cholesky"), op("eigh")
-_OF_COMPLEX = ("inverse", "det", "solve")
 _TRIL, _TRIU, _EXPAND, _SQUEEZE = op("tril"), op("triu"), op("expand_dims"), op("squeeze")
 
 
@@ -34,7 +33,7 @@ def inverse(x: Any, name: str | None = None) -> Tensor:
     >>> paddle.inverse(paddle.to_tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    return apply(_INVERSE, _matrices(x, "inverse"))
+    return apply(_INVERSE, _matrices(x, "inverse", of_complex=True))
 
 
 inv = inverse
@@ -42,7 +41,7 @@ inv = inverse
 
 def det(x: Any, name: str | None = None) -> Tensor:
     """Return the determinants of square matrices."""
-    return apply(op("det"), _matrices(x, "det"))
+    return apply(op("det"), _matrices(x, "det", of_complex=True))
 
 
 def slogdet(x: Any, name: str | None = None) -> Tensor:
@@ -57,7 +56,7 @@ def solve(x: Any, y: Any, left: bool = True, name: str | None = None) -> Tensor:
     >>> paddle.linalg.solve(paddle.to_tensor([[2.0, 0.0], [0.0, 4.0]]), paddle.to_tensor([2.0, 8.0])).tolist()
     [1.0, 2.0]
     """
-    x, y = _floats(x, y, "solve")
+    x, y = _floats(x, y, "solve", of_complex=True)
     if not left:
         return matrix_transpose(solve(matrix_transpose(x), matrix_transpose(y)))
     if y.ndim == 1 or (y.ndim == x.ndim - 1 and same_extents(y.shape, x.shape[:-1])):
@@ -280,9 +279,9 @@ def _weighed(x: Tensor, weights: list[Tensor], ddof: bool, graded: bool) -> tupl
     return centred * w, centred, total - less if ddof else total
 
 
-def _matrices(x: Any, name: str, least: int = 2) -> Tensor:
+def _matrices(x: Any, name: str, least: int = 2, of_complex: bool = False) -> Tensor:
     x = floating(x, name)
-    if x.dtype.kind == "c" and name not in _OF_COMPLEX:
+    if x.dtype.kind == "c" and not of_complex:
         raise TypeError(f"{name}() of complex matrices is not supported")
     if x.dtype in (dtypes.float16, dtypes.bfloat16):
         raise TypeError(f"{name}() of {x.dtype.name} matrices is not supported: LAPACK has none; cast to float32")
@@ -291,8 +290,8 @@ def _matrices(x: Any, name: str, least: int = 2) -> Tensor:
     return x
 
 
-def _floats(x: Any, y: Any, name: str) -> tuple[Tensor, Tensor]:
-    x, y = pair(_matrices(x, name), floating(y, name), name)
+def _floats(x: Any, y: Any, name: str, of_complex: bool = False) -> tuple[Tensor, Tensor]:
+    x, y = pair(_matrices(x, name, of_complex=of_complex), floating(y, name), name)
     return x, y
 
 

@@ -2,6 +2,7 @@
 
 from dy2st.missing import missing_in
 from dy2st.static.nn.control_flow import case, cond, switch_case, while_loop
+from dy2st.static.nn.derived import spectral_norm, static_pylayer
 from dy2st.static.nn.layers import (
     batch_norm,
     bilinear_tensor_product,
@@ -39,6 +40,8 @@ __all__ = [
     "py_func",
     "row_conv",
     "sparse_embedding",
+    "spectral_norm",
+    "static_pylayer",
     "switch_case",
     "while_loop",
 ]
