@@ -31,6 +31,7 @@ ELSEWHERE = {
         slots_reverse slots_widen sum_to take_add tuple_of_tangents variant_ct variant_or_zeros variant_wrap""",
     "passes put them in the place of others": "attention class_places fmod linear_scan matmul_add renew top",
     "only vmap makes them": "list_unstack list_widen",
+    "tests/quantization has programs of them": "dequantize quantized_matmul",
     "the language has no way to them: py_func, warnings that tests would turn into errors, refused methods of lists":
         "host_call list_index list_remove warn",
 }  # fmt: skip
