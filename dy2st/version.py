@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
+from dy2st import _VERSION as dy2st
 from dy2st.missing import missing_in
 
 __getattr__ = missing_in(__name__)
@@ -12,7 +11,6 @@ full_version = "3.3.0"
 major, minor, patch = full_version.split(".")
 rc = "0"
 commit, istaged, with_pip_cuda_libraries = "unknown", True, "OFF"
-dy2st = version("dy2st")
 
 
 def cuda() -> str:
