@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dy2st import _VERSION as dy2st
+from importlib.metadata import PackageNotFoundError, version
+
 from dy2st.missing import missing_in
 
 __getattr__ = missing_in(__name__)
@@ -11,6 +12,10 @@ full_version = "3.3.0"
 major, minor, patch = full_version.split(".")
 rc = "0"
 commit, istaged, with_pip_cuda_libraries = "unknown", True, "OFF"
+try:
+    dy2st = version("dy2st")
+except PackageNotFoundError:  # a checkout on the path, which nobody has installed
+    dy2st = "unknown"
 
 
 def cuda() -> str:

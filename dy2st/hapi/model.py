@@ -28,7 +28,7 @@ from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tensor import Tensor
 
 
-def _all_gather(x: Tensor) -> Tensor:
+def _all_gather(x: Tensor) -> Tensor:  # pyright: ignore[reportUnusedFunction] projects import it
     """Return the tensors of all processes, one after the other along axis 0."""
     gathered: list[Tensor] = []
     all_gather(gathered, x)

@@ -50,12 +50,12 @@ def md5file(fname: str | Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
-def _md5check(fullname: str, md5sum: str | None = None) -> bool:
+def _md5check(fullname: str, md5sum: str | None = None) -> bool:  # pyright: ignore[reportUnusedFunction] imported
     """Return whether a file has this MD5 sum; any file has where none is given."""
     return md5sum is None or md5file(fullname) == md5sum
 
 
-def _decompress(fname: str) -> str:
+def _decompress(fname: str) -> str:  # pyright: ignore[reportUnusedFunction] projects import it
     """Unpack a tar or zip archive beside itself, and return the path of what was unpacked.
 
     That is the one file or folder that all members are in; where there is none, a folder with the archive's name is
@@ -85,7 +85,7 @@ def _place(archive: str, members: list[str]) -> tuple[Path, Path]:
     return own, own
 
 
-def _get_unique_endpoints(trainer_endpoints: Iterable[str]) -> set[str]:
+def _get_unique_endpoints(trainer_endpoints: Iterable[str]) -> set[str]:  # pyright: ignore[reportUnusedFunction] imported
     """Return one endpoint ("host:port") of each host, the first in order.
 
     >>> _get_unique_endpoints(["10.0.0.1:71", "10.0.0.1:70"])

@@ -171,7 +171,8 @@ class ExternalReads(GradLeaves):
         }
         before = {name: variables_of(layer).get(name, MISSING) for name in tensors}
         self.note_settings(layer, frozenset(tensors))
-        vars(layer).update(tensors)
+        for name, t in tensors.items():
+            vars(layer)[name] = t
         try:
             yield
         finally:
@@ -337,5 +338,5 @@ def _is_made_anew(owner: Any, name: str) -> bool:
 def _put_back(owner: Any, name: str, before: Any) -> None:
     if before is not MISSING:
         vars(owner)[name] = before
-    else:
-        vars(owner).pop(name, None)
+    elif name in vars(owner):
+        del vars(owner)[name]

@@ -244,7 +244,7 @@ def _for_parts(attr: Any, parts: int, what: str) -> list[Any]:
     return list(attr)
 
 
-def _convert_attention_mask(attn_mask: Tensor | None, dtype: Any) -> Tensor | None:
+def _convert_attention_mask(attn_mask: Any, dtype: Any) -> Any:  # pyright: ignore[reportUnusedFunction] imported
     """Return a mask as what is added to scores: of bools and ints 0 where it lets through, else -1e9."""
     if attn_mask is None or attn_mask.dtype == dtype:
         return attn_mask
@@ -252,7 +252,7 @@ def _convert_attention_mask(attn_mask: Tensor | None, dtype: Any) -> Tensor | No
     return (kept - 1.0) * 1e9 if attn_mask.dtype.is_bool or attn_mask.dtype.is_integer else kept
 
 
-def _convert_param_attr_to_list(param_attr: Any, n: int) -> list[Any]:
+def _convert_param_attr_to_list(param_attr: Any, n: int) -> list[Any]:  # pyright: ignore[reportUnusedFunction] imported
     """Return `n` attributes of parameters, those of one with a name told apart by their numbers; False for none."""
     if isinstance(param_attr, (list, tuple)):
         if len(param_attr) != n:
