@@ -108,6 +108,7 @@ _BY_MODULE = {
 _LAZY: dict[str, str] = {
     **{name: f"dy2st.{module}:{name}" for module, names in _BY_MODULE.items() for name in names.split()},
     "ParamAttr": "dy2st.nn.param_attr:ParamAttr",
+    "paddle": "dy2st",
     "Event": "dy2st.device.streams:Event",
     "Stream": "dy2st.device.streams:Stream",
     "CUDAPinnedPlace": "dy2st.runtime.eager.device:CPUPlace",
@@ -197,6 +198,12 @@ def _array_namespace(x: Tensor, /, *, api_version: str | None = None) -> _Any:
     return found
 
 
+def _block(x: Tensor) -> _Any:
+    """Return the block of static mode's main Program, which initializers are handed and do not read."""
+    return __getattr__("static").default_main_program().global_block()
+
+
+Tensor.block = property(_block)  # type: ignore[attr-defined]
 Tensor.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
 
 

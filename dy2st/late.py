@@ -76,6 +76,9 @@ class PathFinder:
 
         module.__doc__ = f"`paddle.{path}`: names that stand in {', '.join(s.__name__ for s in _sources(path))}."
         module.__dict__.update(__getattr__=look_up, __dir__=names)
+        if path.startswith("nn.layer."):  # projects look through `vars` of these for the classes there are
+            for source in reversed(_sources(path)):
+                module.__dict__.update({n: x for n, x in vars(source).items() if isinstance(x, type)})
 
 
 def _sources(path: str) -> list[ModuleType]:

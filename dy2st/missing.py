@@ -72,10 +72,10 @@ def missing_in(module: str, elsewhere: str = "") -> Callable[[str], Any]:
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807
-        if elsewhere and not name.startswith("_") and hasattr(found := import_module(elsewhere), name):
-            return getattr(found, name)
         if (found := submodule(module, name)) is not None:
             return found
+        if elsewhere and not name.startswith("_") and hasattr(found := import_module(elsewhere), name):
+            return getattr(found, name)
         raise no_attribute(module, name, [n for n in vars(sys.modules[module]) if not n.startswith("_")])
 
     return __getattr__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from dy2st.missing import missing_in
 
@@ -12,7 +12,10 @@ full_version = "3.3.0"
 major, minor, patch = full_version.split(".")
 rc = "0"
 commit, istaged, with_pip_cuda_libraries = "unknown", True, "OFF"
-dy2st = version("dy2st")
+try:
+    dy2st = version("dy2st")
+except PackageNotFoundError:  # a checkout on the path, which nobody has installed
+    dy2st = "unknown"
 
 
 def cuda() -> str:

@@ -15,7 +15,7 @@ _MISSING = {
         float8_e4m3fn float8_e5m2 uint32 uint64
     """,
     "changes the shape or memory of a tensor in place, by strides": """
-        Tensor.block Tensor.create_parameter Tensor.create_tensor Tensor.set_tensor
+        Tensor.create_parameter Tensor.create_tensor Tensor.set_tensor
     """,
     "factors that NumPy has not (LU, Householder, matrix exponential, randomised)": """
         linalg.fp8_fp8_half_gemm_fused

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
     for layer in (
-        "errors dtypes shapes naming formatting paths missing records kinds late forks config",
+        "errors dtypes shapes naming formatting paths missing records kinds late forks config version",
         "ir",
         "ops",
         "passes",
@@ -32,8 +32,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "optimizer",
         "static geometric sparse audio text profiler incubate amp array_api io metric autograd device utils",
         "jit distributed distribution vision hapi callbacks",
-        "fluid export onnx interop paddle_files viz project framework version inference operators",
-        "fleets quantization scaling serving",
+        "fluid export onnx interop paddle_files viz project framework inference operators",
+        "fleets quantization scaling serving legacy_operators",
         "<face> cli __main__",  # <face> is dy2st/__init__.py
     )
 )

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from dy2st.amp import GradScaler, auto_cast
+from dy2st.distributed.collective import all_gather
 from dy2st.functions.math.arithmetic import add_n
+from dy2st.functions.shape.concat_split import concat
 from dy2st.functions.shape.from_data import to_tensor
 from dy2st.hapi.callback import Callback, CallbackList
 from dy2st.hapi.progress import ProgBarLogger
@@ -24,6 +26,13 @@ from dy2st.metric import Metric
 from dy2st.nn.layer import Layer
 from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tensor import Tensor
+
+
+def _all_gather(x: Tensor) -> Tensor:  # pyright: ignore[reportUnusedFunction] projects import it
+    """Return the tensors of all processes, one after the other along axis 0."""
+    gathered: list[Tensor] = []
+    all_gather(gathered, x)
+    return concat(gathered, axis=0)
 
 
 class Model:

@@ -26,7 +26,7 @@ from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.interpreter.error_locations import user_traceback
 
 __path__: list[str] = []  # modules of paths.py are below
-__getattr__ = missing_in(__name__)
+__getattr__ = missing_in(__name__, "dy2st.nn")
 
 
 class Layer(RegisteredAttributes):
@@ -64,17 +64,21 @@ class Layer(RegisteredAttributes):
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         """Run the hooks and `forward`."""
-        context = current()
+        trace = current().trace
         run = self.forward
-        if context.trace is not None and hasattr(context.trace, "convert"):
+        if trace is not None and hasattr(trace, "convert"):
             self._seen()
-            run = context.trace.convert(run)
+            run = trace.convert(run)
         before = with_layer(self)
         try:
             if self._forward_pre_hooks:
                 inputs = run_pre_hooks(self, inputs, keywords)
             try:
-                outputs = run(*inputs, **keywords)
+                if trace is None or not hasattr(trace, "lent_tensors"):
+                    outputs = run(*inputs, **keywords)
+                else:
+                    with trace.lent_tensors(self):
+                        outputs = run(*inputs, **keywords)
             except Exception as error:
                 if hasattr(run, "__dy2st_function__"):  # a Program: its errors show the user's frames only
                     error.__traceback__ = user_traceback(error.__traceback__)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from types import ModuleType
 
+from dy2st import version
 from dy2st.functions.shape.creation import ones
 
 
@@ -33,3 +35,29 @@ def run_check() -> None:
     if x.grad is None or x.grad.tolist() != [[4.0] * 3] * 2:
         raise RuntimeError(f"the gradient of a product is wrong on this machine: {x.grad}")
     print("dy2st works on this machine.")
+
+
+def require_version(min_version: str, max_version: str | None = None) -> None:
+    """Raise RuntimeError unless Paddle's release whose interface this is lies between two others, both included.
+
+    Parameters
+    ----------
+    min_version, max_version
+        One to four numbers with dots between; ValueError for other texts, TypeError for what is no text.
+
+    >>> require_version("2.0.0", "3.9")
+    """
+    least, most = _release(min_version), _release(max_version) if max_version is not None else None
+    here = _release(version.full_version)
+    if here < least or (most is not None and here > most):
+        bounds = f"{min_version} at least" if max_version is None else f"{min_version} to {max_version}"
+        raise RuntimeError(f"PaddlePaddle {bounds} is wanted; the interface here is that of {version.full_version}")
+
+
+def _release(text: str) -> tuple[int, ...]:
+    if not isinstance(text, str):
+        raise TypeError(f"require_version: a version is a text, not {text!r}")
+    if not re.fullmatch(r"\d+(\.\d+){0,3}", text):
+        raise ValueError(f"require_version: {text!r} is not a version like '1.5.2.0'")
+    numbers = tuple(int(number) for number in text.split("."))
+    return numbers + (0,) * (4 - len(numbers))

@@ -298,8 +298,14 @@ def _picture(file: Any) -> np.ndarray:
     return np.array(import_module("PIL.Image").open(file))
 
 
+def pil_loader(path: str) -> Any:
+    """Return a picture of Pillow's in RGB, whatever its file holds; ModuleNotFoundError where Pillow is missing."""
+    with import_module("PIL.Image").open(path) as picture:
+        return picture.convert("RGB")
+
+
 def _loaded(path: str) -> Any:
-    return image_load(path)
+    return pil_loader(path) if get_image_backend() == "pil" else image_load(path)
 
 
 def _valid(extensions: Sequence[str] | None, chosen: Callable[[str], bool] | None) -> Callable[[str], bool]:

@@ -102,3 +102,21 @@ def test_two_threads_save_and_load_one_file(tmp_path: Path) -> None:
     [t.join(30) for t in threads]
     assert not failed
     assert os.listdir(tmp_path) == ["m.dy2st"]
+
+
+class Blurred(paddle.nn.Layer):
+    """A filter that is no parameter, nor a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.filter = paddle.arange(27.0).reshape([3, 1, 3, 3])
+
+    def forward(self, x):
+        return paddle.nn.functional.conv2d(x, self.filter, padding=1, groups=3)
+
+
+@pytest.mark.parametrize("shape", [[2, 3, 5, 5], [None, 3, None, None]])
+def test_a_filter_outside_whose_extents_python_needs_is_saved(tmp_path, shape):
+    net, x = Blurred(), paddle.rand([2, 3, 5, 5])
+    paddle.jit.save(net, str(tmp_path / "net"), input_spec=[paddle.static.InputSpec(shape, "float32")])
+    assert paddle.allclose(paddle.jit.load(str(tmp_path / "net"))(x), net(x)).item()

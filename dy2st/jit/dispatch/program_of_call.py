@@ -251,6 +251,8 @@ class ProgramOfCall(Locked):
                 self._open.close_state(made_trace.opened)
             elif not made_trace.loop_notes.dropped() and not fixing(exactly=False):
                 raise
+            traced = None  # not traced again in here: what went wrong would be the context of what goes wrong next
+        if traced is None:
             return self.traced(made, specs, made_trace.loop_notes, by_value=by_value, exactly=exactly)
         for note in traced.notes:
             self._history.fall_back(note)

@@ -30,9 +30,9 @@ class SettingsGuard:
         self.objects: dict[int, tuple[Any, dict[str, Any]]] = {}
         self.seen = changes.count
 
-    def note(self, x: Any) -> Iterator[tuple[Any, str, Any]]:
-        """Keep the settings of an object as they are now; return each with its name and owner."""
-        now = settings_of(x)
+    def note(self, x: Any, without: frozenset[str] = frozenset()) -> Iterator[tuple[Any, str, Any]]:
+        """Keep the settings of an object, but those in `without`, as they are now; return each with name and owner."""
+        now = {name: value for name, value in settings_of(x).items() if name not in without}
         if id(x) not in self.objects and now:
             self.objects[id(x)] = x, {name: _frozen(value) for name, value in now.items()}
             if isinstance(x, Settable):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dy2st.errors import StructureError
@@ -36,6 +37,7 @@ from dy2st.jit.tracing.grad_leaves import GradLeaves
 from dy2st.jit.tracing.rebound_variables import PLAIN, ReboundVariables
 from dy2st.kinds import is_partial, type_of, variables_of
 from dy2st.naming import is_plain_module
+from dy2st.nn.layer_attributes import is_read_here
 from dy2st.runtime.eager.side_effect_check import refusal
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.tracer.effects.container_state import CONTAINERS, Spliced, is_spliced
@@ -119,12 +121,14 @@ class ExternalReads(GradLeaves):
             self.log.keep(layer)
             self.guards.setdefault((id(layer), "layer"), LayerGuard.of(layer))
             self.note_method(layer, "forward")
-            self.note_settings(layer)
 
-    def note_settings(self, x: Any) -> None:
-        """Note that the package's code reads the settings of an object; refuse those that the function itself set."""
+    def note_settings(self, x: Any, lent: frozenset[str] = frozenset()) -> None:
+        """Note that the package's code reads the settings of an object, but those in `lent`.
+
+        Refuse those that the function itself set.
+        """
         guard = self.guards.get((0, "settings")) or SettingsGuard()
-        for owner, name, value in guard.note(x):
+        for owner, name, value in guard.note(x, lent):
             if wrote(self, owner, name, value):
                 raise refusal(
                     f".{name} of a {type(owner).__name__} is set in a function in which code that is not converted "
@@ -154,13 +158,31 @@ class ExternalReads(GradLeaves):
         self.lent.setdefault((id(owner), name), (owner, name, variables_of(owner).get(name, MISSING)))
         vars(owner)[name] = value
 
+    @contextmanager
+    def lent_tensors(self, layer: Any) -> Generator[None]:
+        """Let a layer's own code read the tensors that the function has set in it, for the length of a `with`.
+
+        A hook may have computed its `weight`. Other settings that the function has set are refused.
+        """
+        tensors = {
+            name: value
+            for name, value in self.log.attributes(layer).items()
+            if isinstance(value, Tensor) and is_read_here(layer, name)
+        }
+        before = {name: variables_of(layer).get(name, MISSING) for name in tensors}
+        self.note_settings(layer, frozenset(tensors))
+        for name, t in tensors.items():
+            vars(layer)[name] = t
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                _put_back(layer, name, value)
+
     def take_back(self) -> None:
         """Give objects back what they had in the place of what they were borrowed."""
         for owner, name, before in self.lent.values():
-            if before is MISSING:
-                del vars(owner)[name]
-            else:
-                vars(owner)[name] = before
+            _put_back(owner, name, before)
         self.lent.clear()
 
     def behaviour(self) -> BehaviourGuard:
@@ -311,3 +333,10 @@ class ExternalReads(GradLeaves):
 def _is_made_anew(owner: Any, name: str) -> bool:
     """Return whether an attribute is another object at each read."""
     return isinstance(inspect.getattr_static(owner, name, None), functools.partialmethod)
+
+
+def _put_back(owner: Any, name: str, before: Any) -> None:
+    if before is not MISSING:
+        vars(owner)[name] = before
+    elif name in vars(owner):
+        del vars(owner)[name]

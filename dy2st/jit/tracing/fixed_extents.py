@@ -146,16 +146,15 @@ def fix(error: Exception, trace: ExternalReads, made: FlatCall, state: set[Place
     """
     symbols = _named(error) if exactly else _read(error, trace)
     places = [trace.extents.places[name] for name in sorted(symbols)]
-    if made.fixed is None:
-        if places and exactly:
-            _refuse_declared(error, made, places)
+    declared = [(place, axis) for place, axis in places if isinstance(place, int)]
+    outside = {place for place, _ in places if not isinstance(place, int)}
+    if made.fixed is not None:
+        made.fixed.update(declared)
+    elif declared and exactly:
+        _refuse_declared(error, made, declared)
         return False
-    for place, axis in places:
-        if isinstance(place, int):
-            made.fixed.add((place, axis))
-        else:
-            state.add(place)
-    return bool(places)
+    state.update(outside)
+    return bool(outside or (declared and made.fixed is not None))
 
 
 def _named(error: BaseException | None) -> frozenset[str]:
@@ -179,10 +178,10 @@ def _read(error: Exception, trace: ExternalReads) -> set[str]:
     return {name for e in trace.extents.read for name in symbols_in(e) if name in trace.extents.places}
 
 
-def _refuse_declared(error: Exception, made: FlatCall, places: Sequence[tuple[int | Place, int]]) -> None:
+def _refuse_declared(error: Exception, made: FlatCall, places: Sequence[tuple[int, int]]) -> None:
     """Raise the error for extents that a declaration leaves open and Python needs."""
     place, axis = places[0]
-    if not isinstance(error, TraceError) or not isinstance(place, int):
+    if not isinstance(error, TraceError):
         return
     raise TraceError(
         f"axis {axis} of `{made.names[place]}` is declared as any extent, and Python needs the number: {error.reason}",

@@ -16,49 +16,56 @@ _FORMATS = {1: "NCL", 2: "NCHW", 3: "NCDHW"}
 _PAD_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Windows(Layer):
-    """What convolutions and their transposes keep."""
+class _ConvNd(Layer):
+    """What convolutions and their transposes keep: projects derive layers of their own from it, and look for it."""
 
     rank: int
 
-    def _keep(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-        groups: int, data_format: str | None,
-    ) -> None:  # fmt: skip
-        name, rank = type(self).__name__, self.rank
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, transposed: bool, dims: int, stride: Any = 1,
+        padding: Any = 0, padding_mode: str = "zeros", output_padding: Any = 0, dilation: Any = 1, groups: int = 1,
+        weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, *, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__(dtype=dtype)
+        name = type(self).__name__
+        self.rank = dims
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not divide into {groups} groups")
+        if padding_mode not in _PAD_MODES:
+            names = ", ".join(_PAD_MODES)
+            raise ValueError(f"{name}: padding_mode must be one of {names}, not {padding_mode!r}")
         self._in_channels, self._out_channels, self._groups = in_channels, out_channels, groups
-        self._kernel_size = each(kernel_size, rank, "kernel_size", name)
-        self._stride, self._padding, self._dilation = stride, padding, dilation
-        self._data_format = data_format or _FORMATS[rank]
-        self._last = channels_last(self._data_format, rank, name)
+        self._kernel_size = each(kernel_size, dims, "kernel_size", name)
+        self._stride = each(stride, dims, "stride", name)
+        self._dilation = each(dilation, dims, "dilation", name)
+        self._padding, self._padding_mode, self._output_padding = padding, padding_mode, output_padding
+        self._param_attr, self._bias_attr = weight_attr, bias_attr
+        self._data_format = data_format or _FORMATS[dims]
+        self._last = channels_last(self._data_format, dims, name)
+        sides = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
+        spread = None if transposed else Normal(0.0, math.sqrt(2.0 / (math.prod(self._kernel_size) * in_channels)))
+        self.weight = self.create_parameter([*sides, *self._kernel_size], weight_attr, default_initializer=spread)
+        self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
 
     def extra_repr(self) -> str:
         parts = f"{self._in_channels}, {self._out_channels}, kernel_size={list(self._kernel_size)}"
         for what in ("stride", "padding", "dilation", "groups"):
             value = getattr(self, f"_{what}")
-            if value != (0 if what == "padding" else 1):
-                parts += f", {what}={value}"
+            if value not in ((0,) if what == "padding" else (1, (1,) * self.rank)):
+                parts += f", {what}={list(value) if isinstance(value, tuple) else value}"
         return f"{parts}, data_format={self._data_format}"
 
 
-class _Conv(_Windows):
+class _Conv(_ConvNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         dilation: Any = 1, groups: int = 1, padding_mode: str = "zeros", weight_attr: Any = None,
         bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: Any = None,
     ):  # fmt: skip
-        super().__init__(dtype=dtype)
-        self._keep(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, data_format)
-        if padding_mode not in _PAD_MODES:
-            names = ", ".join(_PAD_MODES)
-            raise ValueError(f"{type(self).__name__}: padding_mode must be one of {names}, not {padding_mode!r}")
-        self._padding_mode, self._param_attr, self._bias_attr = padding_mode, weight_attr, bias_attr
-        shape = [out_channels, in_channels // groups, *self._kernel_size]
-        spread = Normal(0.0, math.sqrt(2.0 / (math.prod(self._kernel_size) * in_channels)))
-        self.weight = self.create_parameter(shape, weight_attr, default_initializer=spread)
-        self.bias = self.create_parameter([out_channels], bias_attr if bias else False, is_bias=True)
+        super().__init__(
+            in_channels, out_channels, kernel_size, False, self.rank, stride, padding, padding_mode, 0, dilation,
+            groups, weight_attr, bias_attr if bias else False, data_format, dtype=dtype,
+        )  # fmt: skip
 
     def forward(self, x: Tensor) -> Tensor:
         return convolved(self, x, self.weight)
@@ -107,17 +114,16 @@ class Conv3D(_Conv):
     rank = 3
 
 
-class _ConvTranspose(_Windows):
+class _ConvTranspose(_ConvNd):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None,
         data_format: str | None = None,
     ):  # fmt: skip
-        super().__init__(dtype=None)
-        self._keep(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, data_format)
-        self._output_padding = output_padding
-        self.weight = self.create_parameter([in_channels, out_channels // groups, *self._kernel_size], weight_attr)
-        self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
+        super().__init__(
+            in_channels, out_channels, kernel_size, True, self.rank, stride, padding, "zeros", output_padding, dilation,
+            groups, weight_attr, bias_attr, data_format,
+        )  # fmt: skip
 
     def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
         return getattr(F, f"conv{self.rank}d_transpose")(

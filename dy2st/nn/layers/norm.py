@@ -211,7 +211,7 @@ class GroupNorm(Layer):
         return f"num_groups={self._num_groups}, num_channels={self._num_channels}, epsilon={self._epsilon}"
 
 
-class _InstanceNorm(Layer):
+class _InstanceNormBase(Layer):
     rank: int
 
     def __init__(
@@ -236,19 +236,19 @@ class _InstanceNorm(Layer):
         return f"num_features={self._num_features}, epsilon={self._epsilon}"
 
 
-class InstanceNorm1D(_InstanceNorm):
+class InstanceNorm1D(_InstanceNormBase):
     """Normalise each channel of each element of [batch, channels, length]."""
 
     rank = 3
 
 
-class InstanceNorm2D(_InstanceNorm):
+class InstanceNorm2D(_InstanceNormBase):
     """Normalise each channel of each image."""
 
     rank = 4
 
 
-class InstanceNorm3D(_InstanceNorm):
+class InstanceNorm3D(_InstanceNormBase):
     """Normalise each channel of each volume."""
 
     rank = 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from dy2st.nn.layers.containers import LayerList
 from dy2st.nn.layers.dropout import Dropout
 from dy2st.nn.layers.linear import Linear
 from dy2st.nn.layers.norm import LayerNorm
+from dy2st.nn.param_attr import ParamAttr
 from dy2st.runtime.eager.tensor import Tensor
 
 
@@ -240,3 +242,24 @@ def _for_parts(attr: Any, parts: int, what: str) -> list[Any]:
     if len(attr) != parts:
         raise ValueError(f"{what} has {len(attr)} attributes, the layer has {parts} parts")
     return list(attr)
+
+
+def _convert_attention_mask(attn_mask: Any, dtype: Any) -> Any:  # pyright: ignore[reportUnusedFunction] imported
+    """Return a mask as what is added to scores: of bools and ints 0 where it lets through, else -1e9."""
+    if attn_mask is None or attn_mask.dtype == dtype:
+        return attn_mask
+    kept = attn_mask.astype(dtype)
+    return (kept - 1.0) * 1e9 if attn_mask.dtype.is_bool or attn_mask.dtype.is_integer else kept
+
+
+def _convert_param_attr_to_list(param_attr: Any, n: int) -> list[Any]:  # pyright: ignore[reportUnusedFunction] imported
+    """Return `n` attributes of parameters, those of one with a name told apart by their numbers; False for none."""
+    if isinstance(param_attr, (list, tuple)):
+        if len(param_attr) != n:
+            raise ValueError(f"{len(param_attr)} attributes are given for {n} parts")
+        return [ParamAttr._to_attr(attr) for attr in param_attr]
+    found = [copy.copy(ParamAttr._to_attr(param_attr)) for _ in range(n)]
+    for number, attr in enumerate(found):
+        if isinstance(attr, ParamAttr) and attr.name:
+            attr.name = f"{attr.name}_{number}"
+    return found

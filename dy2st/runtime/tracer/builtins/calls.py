@@ -141,7 +141,8 @@ def foreign_call(trace: Trace, f: Callable[..., Any], *args: Any, **keywords: An
     refuse_impure(trace.external, f, args)
     if is_class(f) and is_users_class(f):
         return _construct(trace, f, args, keywords)
-    for x in (f, getattr(f, "__self__", None), *args, *keywords.values()):
+    of_call = () if hasattr(f, "_forward_pre_hooks") else (f,)  # a layer's call notes them, after its hooks
+    for x in (*of_call, getattr(f, "__self__", None), *args, *keywords.values()):
         note_settings(trace, x)
     if not (is_class(f) and derives(f, BaseException)):
         _refuse_text(trace, (*args, *keywords.values()))

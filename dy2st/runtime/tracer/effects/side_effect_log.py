@@ -25,6 +25,8 @@ class SideEffectLog:
         self.objects: dict[int, Any] = {}
         self.has_data = False
         """Whether elements of some tensor were ever written, on whatever path."""
+        self.with_attributes: set[int] = set()
+        """The objects of which an attribute was ever written, by id."""
 
     def get(self, key: Key) -> Any:
         """Return what was written last under `key`, or MISSING."""
@@ -38,7 +40,16 @@ class SideEffectLog:
         if owner is not None:
             self.objects[id(owner)] = owner
         self.has_data |= key[0] == "data"
+        if key[0] == "attr":
+            self.with_attributes.add(key[1])
         self.overlays[-1][key] = value
+
+    def attributes(self, owner: Any) -> dict[str, Any]:
+        """Return the attributes of an object that were written, as they are now."""
+        if id(owner) not in self.with_attributes:
+            return {}
+        return {key[2]: value for overlay in self.overlays for key, value in overlay.items()
+                if key[0] == "attr" and key[1] == id(owner)}  # fmt: skip
 
     def take_attributes(self, owner: Any) -> dict[str, Any]:
         """Return the attributes of an object that were written last, and forget that they were."""
