@@ -135,6 +135,7 @@ ALGEBRA: list[Case] = [
     (lambda: paddle.as_strided(V, [-1], [1]), ValueError, "as_strided: an extent of [-1] is negative"),
     (lambda: paddle.diagonal(M, 0, 1, -1), ValueError, "diagonal: axis1 and axis2 are one axis: 1 and -1 of a tensor"),
     (lambda: paddle.trace(M, 0, 0, -2), ValueError, "diagonal: axis1 and axis2 are one axis: 0 and -2 of a"),
+    (lambda: paddle.topk(M, -1), ValueError, "topk: k must not be negative, not -1"),
     (lambda: paddle.linalg.cov(paddle.ones([1, 2, 3])), ValueError, "cov needs a vector or a matrix"),
     (lambda: paddle.histogramdd(M, [2, 2]), ValueError, "histogramdd: 2 bins for points of 3 coordinates"),
     (lambda: paddle.swapaxes(C, 1), TypeError, "swapaxes needs two axes, or a permutation, not [1]"),
