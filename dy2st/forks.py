@@ -136,6 +136,13 @@ def handlers_wait() -> Iterator[None]:
         signal.raise_signal(number)
 
 
+def started(thread: threading.Thread) -> threading.Thread:
+    """Start a thread and return it; an error of a handler in the middle of that would be a KeyError of `threading`."""
+    with handlers_wait():
+        thread.start()
+    return thread
+
+
 def _hold_back() -> bool:
     """Only note signals from now on; return whether that is new."""
     if _handlers or threading.current_thread() is not threading.main_thread():  # where handlers run
@@ -190,7 +197,8 @@ def send_again(*numbers: int) -> None:
 def _send(numbers: tuple[int, ...]) -> None:
     time.sleep(1e-3)
     for number in numbers:
-        os.kill(os.getpid(), number)
+        if callable(signal.getsignal(number)):  # else it would end a process that is about to end by itself
+            os.kill(os.getpid(), number)
 
 
 def _after_in_child() -> None:

@@ -9,6 +9,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from dy2st.forks import handlers_wait
 from dy2st.missing import no_attribute
 from dy2st.paths import PATHS, ROOT, submodule
 
@@ -31,7 +32,8 @@ def late_names(package: str, by_module: Mapping[str, str]) -> Callable[[str], An
             return found
         if module is None:
             raise no_attribute(package, name, (*_names_in(package), *where))
-        value = getattr(import_module(f"{package}.{module}"), name)
+        with handlers_wait():  # an error in the middle would leave Python's locks of imports taken
+            value = getattr(import_module(f"{package}.{module}"), name)
         setattr(sys.modules[package], name, value)
         return value
 

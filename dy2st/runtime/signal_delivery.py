@@ -9,8 +9,8 @@ Where it is dropped all the same, as Python does in the callback of a weak refer
        ^                                                   |
        +------- TimeoutError <--- Interrupted <------------+
 
-In the middle of an import a handler waits: Python's own locks of imports stay taken for ever where an error comes between
-taking one and the `try` behind it, and the thread that makes code would wait for them.
+In the middle of an import a handler waits: Python's own locks of imports stay taken for ever where an error comes
+between taking one and the `try` behind it, and the thread that makes code would wait for them.
 
 Calls that were seen before do without, because they take microseconds: what is caught there is looked at
 (`comes_from_handler`).
@@ -62,6 +62,8 @@ class _Carrying:
             return send_again(number)
         try:
             return self.handler(number, frame)
+        except Interrupted:  # of a handler that came while this one was at work
+            raise
         except BaseException as error:
             if not _State.is_inside:  # somebody has kept this handler and put it back
                 raise

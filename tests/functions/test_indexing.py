@@ -159,3 +159,18 @@ def test_gradients_flow_through_reads_and_writes() -> None:
 def test_refusals_name_axis_and_extent(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call(paddle.to_tensor(BASE))
+
+
+@pytest.mark.parametrize("far", [2**62, 2**63 - 1, 2**64, 10**30])
+def test_bounds_and_steps_that_no_extent_reaches(far, monkeypatch):
+    monkeypatch.setenv("DY2ST_BACKEND", "native")
+    x = np.arange(12, dtype="int8").reshape(3, 4)
+
+    def f(x):
+        return x[..., -3:-1:far], x[:far:-far], x[-far:2], x[far:], x[::far, ::-far]
+
+    static = paddle.jit.to_static(f, full_graph=True, input_spec=[paddle.static.InputSpec([None, None], "int8")])
+    for _ in range(3):
+        for found, eager, want in zip(static(paddle.to_tensor(x)), f(paddle.to_tensor(x)), f(x), strict=True):
+            np.testing.assert_array_equal(found.numpy(), want)
+            np.testing.assert_array_equal(eager.numpy(), want)

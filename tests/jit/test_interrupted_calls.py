@@ -1,5 +1,6 @@
 """Signals in first calls: what the handler raises arrives at the caller, and nothing stays half done."""
 
+import contextlib
 import functools
 import importlib.machinery
 import operator
@@ -15,13 +16,16 @@ from typing import Any
 import pytest
 
 import dy2st as paddle
-from dy2st.forks import Gate
+from dy2st.forks import Gate, started
+from dy2st.functions.core.operands import op
 from dy2st.ir.context import current
 from dy2st.jit.dispatch.inline_cache_run import UNSEEN, guarded, unseen
 from dy2st.jit.serialization import io
 from dy2st.jit.tracing import trace as tracing
 from dy2st.runtime import signal_delivery
 from dy2st.runtime.aot_cache import program_artifacts
+from dy2st.runtime.backends.cpu.shape_specialization import ShapeSpecializations
+from dy2st.runtime.eager import composite, frequent_ops, native_ops
 from dy2st.runtime.signal_delivery import Interrupted, comes_from_handler, delivered, go_on
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
@@ -251,6 +255,77 @@ def test_a_signal_where_a_call_is_recognised_arrives(handler: Any) -> None:
 
 
 # ---- locks ---------------------------------------------------------------------------------------------------------
+def test_a_handler_in_a_handler_arrives(handler: Any) -> None:
+    depth: list[int] = []
+
+    def handle(*_: Any) -> None:
+        depth.append(1)
+        if len(depth) < 3:
+            signal.raise_signal(signal.SIGALRM)
+        raise TimeoutError("over time")
+
+    handler(handle)
+    with pytest.raises(TimeoutError, match="over time"):
+        delivered(lambda: signal.raise_signal(signal.SIGALRM))
+    assert len(depth) == 3
+
+
+def test_a_thread_that_a_signal_comes_to_has_been_started(handler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = threading.Event()
+    thread = threading.Thread(target=done.set)
+    monkeypatch.setattr(thread, "_started", types.SimpleNamespace(
+        is_set=lambda: False, set=lambda: None, wait=lambda: signal.raise_signal(signal.SIGALRM)))  # fmt: skip
+    handler(raising)
+    with pytest.raises(TimeoutError, match="over time"):
+        started(thread)
+    assert done.wait(10)
+
+
+def test_the_code_of_a_kind_of_extents_is_made_where_a_signal_arrives(handler: Any, monkeypatch: Any) -> None:
+    static = paddle.jit.to_static(lambda x: x + 1, full_graph=True)
+    static(paddle.ones([2]))
+    plan = ShapeSpecializations(static.concrete_program.main_program)
+    monkeypatch.setattr(plan, "_choose", lambda *_: swallowing())
+    handler(refusing)
+
+    def swallowing() -> None:
+        with contextlib.suppress(ValueError):
+            signal.raise_signal(signal.SIGALRM)
+
+    with pytest.raises(ValueError, match="over time"):
+        plan.version_for({"n": 2})
+
+
+def refusing(*_: Any) -> None:
+    raise ValueError("over time")
+
+
+@pytest.mark.parametrize("handle", [raising, refusing])
+def test_a_signal_in_the_program_of_a_library_function_arrives(handler: Any, handle: Any) -> None:
+    kinds = composite.Kinds(lambda x: x * 2)
+    kinds._found["kind"] = lambda x: signal.raise_signal(signal.SIGALRM)
+    handler(handle)
+    x = paddle.ones([2])
+    with pytest.raises((TimeoutError, ValueError), match="over time"):
+        kinds.run("kind", [x], lambda: None, (x,), {})
+
+
+def test_a_signal_in_the_native_code_of_an_op_arrives(handler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Running:
+        def run(self, *_: Any) -> None:
+            signal.raise_signal(signal.SIGALRM)
+
+        ended = run
+
+    monkeypatch.setattr(native_ops, "_program_of", lambda *_: Running())
+    monkeypatch.setattr(native_ops, "are_large", lambda operands: True)
+    handler(refusing)
+    with pytest.raises(ValueError, match="over time"):
+        native_ops.run_natively(op("tanh"), [], {})
+    with pytest.raises(ValueError, match="over time"):
+        frequent_ops.ended(Running(), 0, [])
+
+
 def test_a_fork_does_not_wait_for_a_gate_that_a_signal_left_shut() -> None:
     gate = Gate(level=9)
     gate.__enter__()  # and never out of it again

@@ -58,6 +58,8 @@ def topk(
     count = whole(k, "topk")
     if not isinstance(count, int):
         count = count.__index__()  # raises: the shape of the result would not be known
+    if count < 0:
+        raise ValueError(f"topk: k must not be negative, not {count}")
     return apply(_TOPK, x, k=count, axis=axis, largest=bool(largest), sorted=bool(sorted))
 
 

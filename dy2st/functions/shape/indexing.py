@@ -24,6 +24,8 @@ from dy2st.runtime.tracer.values.union import SymbolicList
 
 _INDEX, _INDEX_SET, _STACK, _SQUEEZE = op("index"), op("index_set"), op("stack"), op("squeeze")
 _INTS = (int, np.integer)
+_FAR = 1 << 62
+"""What no extent reaches."""
 _ONE_INT, _ONE_TENSOR = (("int", "?"),), (("tensor",),)
 
 
@@ -250,8 +252,10 @@ def _is_operand(part: Any) -> bool:
 
 
 def _bound(bound: Any) -> Any:
-    if bound is None or isinstance(bound, (Scalar, int)):
-        return int(bound) if isinstance(bound, bool) else bound
+    if bound is None or isinstance(bound, Scalar):
+        return bound
+    if isinstance(bound, int):
+        return max(-_FAR, min(int(bound), _FAR))  # as Python cuts them off, which in machine code are other numbers
     if isinstance(bound, Tensor):
         if not bound.dtype.is_integer:
             raise TypeError(f"a bound of a slice must be an integer, not a tensor of {bound.dtype.name}")

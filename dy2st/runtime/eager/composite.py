@@ -27,6 +27,7 @@ from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.rng import default_generator
 from dy2st.runtime.eager.tensor import Tensor
 from dy2st.runtime.eager.version_counter import BY_PROGRAM
+from dy2st.runtime.signal_delivery import comes_from_handler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _MOST_KINDS = 512
@@ -70,7 +71,9 @@ class Kinds:
             if current().grad:
                 _keep(made)
             return made
-        except Exception:
+        except Exception as error:
+            if comes_from_handler(error):
+                raise
             if generator is not None and (generator.seed, generator.draw) != drawn:
                 generator.set_state(drawn)
         result = function(*args, **keywords)

@@ -23,6 +23,7 @@ from dy2st.runtime.eager.native_ops import REFUSALS, is_plain, op_program
 from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tape.op_derivative import shape_pattern
 from dy2st.runtime.eager.tensor import Tensor
+from dy2st.runtime.signal_delivery import comes_from_handler
 
 Code = tuple[Callable[..., Any], Callable[..., Any], Any]
 """The thin call; what it calls; and whose `ended` says what a number stands for that it gave."""
@@ -127,7 +128,9 @@ def ended(plan: Any, made: int, operands: Sequence[Any]) -> Any:
     """Return what a run gave that did not end well; None where `eval` is to say what is wrong."""
     try:
         results = plan.ended(made, [t.payload for t in operands])
-    except REFUSALS:
+    except REFUSALS as error:
+        if comes_from_handler(error):
+            raise
         return None
     return Tensor(results[0]) if len(results) == 1 else [*map(Tensor, results)]
 

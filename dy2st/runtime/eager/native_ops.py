@@ -25,6 +25,7 @@ from dy2st.ir.types import TensorType
 from dy2st.ops.core.base import Op
 from dy2st.runtime.eager.tape.op_derivative import argument_types, shape_pattern
 from dy2st.runtime.executor.executable import Compiled
+from dy2st.runtime.signal_delivery import comes_from_handler
 
 _MOST_KINDS = 1024
 _PLAIN = (bool, int, float, str, type(None), DType)
@@ -58,7 +59,9 @@ def run_natively(op: Op, operands: Sequence[Any], attributes: dict[str, Any]) ->
         return None
     try:
         made = compiled.run(operands, np)
-    except REFUSALS:
+    except REFUSALS as error:
+        if comes_from_handler(error):
+            raise
         return None
     return made[0] if len(made) == 1 else tuple(made)
 
@@ -99,7 +102,9 @@ def op_program(op: Op, pattern: tuple[Any, ...], attributes: dict[str, Any]) -> 
     arguments = [b.argument(kind) for kind in types]
     try:
         results = b.apply(op, arguments, attributes)
-    except REFUSALS:
+    except REFUSALS as error:
+        if comes_from_handler(error):
+            raise
         return None
     results = list(results) if isinstance(results, (list, tuple)) else [results]
     if not all(isinstance(value.type, TensorType) for value in results):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from dy2st.forks import ForkLock
+from dy2st.forks import ForkLock, started
 
 _working = ForkLock(level=1)
 
@@ -20,8 +20,7 @@ class BackgroundJob:
 
     def __init__(self, function: Callable[[], object]):
         self._function = function
-        self._thread = threading.Thread(target=self._work, name="dy2st")
-        self._thread.start()
+        self._thread = started(threading.Thread(target=self._work, name="dy2st"))
 
     def _work(self) -> None:
         with apart():

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from dy2st import config
-from dy2st.forks import Gate
+from dy2st.forks import Gate, started
 from dy2st.ir.program import Program
 from dy2st.runtime.aot_cache.artifacts import is_first
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
@@ -50,7 +50,7 @@ def expect_loops() -> None:
     if config.backend() == "interpreter" or not is_first():
         return
     if usable_cpus() > 1 and has_llvm():
-        threading.Thread(target=_begin, name="dy2st compile").start()
+        started(threading.Thread(target=_begin, name="dy2st compile"))
 
 
 def _begin() -> None:

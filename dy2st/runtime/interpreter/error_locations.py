@@ -77,14 +77,15 @@ def _kept(traceback: TracebackType | None, end: TracebackType | None = None) -> 
     inside = True
     while traceback is not end and traceback is not None:
         frame = traceback.tb_frame
+        line = traceback.tb_lineno or frame.f_code.co_firstlineno  # a signal may come at code of no line
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if _SYNTHETIC in frame.f_globals:
-            frames.append((frame, traceback.tb_lineno))
+            frames.append((frame, line))
         elif package == _HOUSE:
             inside = True
         elif not (inside and package in _LIBRARIES):
             inside = False
-            frames.append((frame, traceback.tb_lineno))
+            frames.append((frame, line))
         traceback = traceback.tb_next
     return frames
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from dy2st.forks import started
 from dy2st.ir.program import Program, Value
 from dy2st.ir.types import TensorType
 from dy2st.ops.linalg.matmul import MatMul
@@ -57,8 +58,7 @@ def precompiled(program: Program, strict: bool, haste: Haste) -> Iterator[None]:
     _state.works = True
     ended = threading.Event()
     functions = likely(program, strict, haste)
-    thread = threading.Thread(target=lambda: _call(functions, ended.is_set), name="dy2st compile")
-    thread.start()
+    thread = started(threading.Thread(target=lambda: _call(functions, ended.is_set), name="dy2st compile"))
     try:
         with often():
             yield

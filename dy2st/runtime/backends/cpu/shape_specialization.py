@@ -24,6 +24,7 @@ from dy2st.runtime.backends.cpu.native_executable import NativePlan, NotCached, 
 from dy2st.runtime.backends.cpu.opt_level import haste_of_library
 from dy2st.runtime.backends.cpu.precompile import where_nothing_is_cached
 from dy2st.runtime.interpreter.cost_model import bindings
+from dy2st.runtime.signal_delivery import delivered
 from dy2st.shapes import Dim, Extent, Terms
 
 _MOST = 4
@@ -157,7 +158,7 @@ class ShapeSpecializations(Locked):
                 if known is None:
                     known = {} if bound is None else assumptions(self.program, bound, self._first)
                 self._first = bound if self._first is None else self._first
-                self._chosen[extents] = self._choose(known, bound or {}, only_cached)
+                self._chosen[extents] = delivered(self._choose, known, bound or {}, only_cached)
             return self._chosen[extents]
 
     def _choose(self, known: dict[str, Extent], bound: dict[str, int], only_cached: bool) -> NativePlan:

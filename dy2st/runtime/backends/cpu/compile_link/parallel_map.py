@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dy2st.forks import Locked
+from dy2st.forks import Locked, started
 from dy2st.runtime.backends.cpu.compile_link.cpu_count import usable_cpus
 
 
@@ -58,7 +58,7 @@ def together(functions: Sequence[Callable[[], Any]], threads: int | None = None)
 
     helpers = [threading.Thread(target=work, name="dy2st compile") for _ in range(count - 1)]
     for helper in helpers:
-        helper.start()
+        started(helper)
     work()
     for helper in helpers:
         helper.join()
