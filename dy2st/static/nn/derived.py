@@ -43,20 +43,14 @@ def static_pylayer(
     recorder_now("paddle.static.nn.static_pylayer")
     if not isinstance(inputs, (list, tuple)) or not all(isinstance(t, Tensor) for t in inputs):
         raise TypeError("static_pylayer: inputs must be a list of variables")
-    given = list(inputs) if backward_fn is not None else [t.detach() for t in inputs]
-    return type("Static", (_Own,), {"functions": (forward_fn, backward_fn)}).apply(*given)
 
+    class Own(PyLayer):
+        @staticmethod
+        def forward(ctx: Any, *given: Any) -> Any:
+            return forward_fn(*given)
 
-class _Own(PyLayer):
-    """What `functions`, a pair, say forward and backward."""
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return None if backward_fn is None else backward_fn(*gradients)
 
-    functions: tuple[Callable[..., Any], Callable[..., Any] | None]
-
-    @classmethod
-    def forward(cls, ctx: Any, *inputs: Tensor) -> Any:
-        return cls.functions[0](*inputs)
-
-    @classmethod
-    def backward(cls, ctx: Any, *gradients: Tensor) -> Any:
-        backward = cls.functions[1]
-        return backward(*gradients) if backward is not None else None
+    return Own.apply(*(inputs if backward_fn is not None else [t.detach() for t in inputs]))
