@@ -5,6 +5,7 @@ from typing import Any
 
 from benchmarks.suite import ROWS
 from benchmarks.suite.ceilings import limit
+from benchmarks.suite.loaded import LOADED
 from benchmarks.suite.measure import SINGLE
 from benchmarks.suite.report_forms import (
     best_peer,
@@ -95,6 +96,7 @@ def page(results: Results) -> str:
         "## Where we are behind\n",
         _behind(measured, results.get("ceilings")),
         BOUNDS,
+        LOADED,
         "## First call, memory, physical limits\n",
         _costs(measured, results.get("ceilings")),
         "## Growth\n",
