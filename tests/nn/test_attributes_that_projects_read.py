@@ -1,5 +1,7 @@
 """Attributes of layers that begin with "_" and that projects read, as Paddle's layers have them."""
 
+import numpy as np
+
 import dy2st as paddle
 
 
@@ -58,3 +60,9 @@ def test_slices_of_lists_of_layers_in_a_program():
     net(x).sum().backward()
     for p, grad in zip(net.convs.parameters(), grads, strict=True):
         assert abs(p.grad.numpy() - grad).max() < 1e-5
+
+
+def test_widths_of_padding_that_numpy_computed():
+    width, x = (np.prod([5, 1]) - 1) // 2, paddle.arange(3.0).reshape([1, 1, 3])
+    assert paddle.nn.Pad1D(width, mode="reflect")(x).tolist() == [[[2.0, 1.0, 0.0, 1.0, 2.0, 1.0, 0.0]]]
+    assert paddle.nn.functional.pad(x, width).shape == [1, 1, 7]

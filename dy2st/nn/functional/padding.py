@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dy2st.functions.core.operands import integers, number, op, tensor
 from dy2st.functions.math import math
 from dy2st.functions.shape.creation import arange
@@ -66,8 +68,8 @@ def zeropad2d(x: Any, padding: Any, data_format: str = "NCHW", name: str | None 
 
 def _pairs(x: Tensor, widths: Any, mode: str, data_format: str | None, from_left: bool) -> list[tuple[Any, Any]]:
     rank = x.ndim
-    if isinstance(widths, int):
-        widths = [widths] * (2 * max(rank - 2, 1))
+    if isinstance(widths, (int, np.integer)):
+        widths = [int(widths)] * (2 * max(rank - 2, 1))
     given = integers(widths, "pad")
     if len(given) % 2 or len(given) > 2 * rank:
         raise ValueError(f"pad: {len(given)} widths do not fit a tensor of {rank} axes")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dy2st.nn.functional.padding import pad
 from dy2st.nn.layer import Layer
 from dy2st.runtime.eager.tensor import Tensor
@@ -19,7 +21,7 @@ class _Pad(Layer):
         name: str | None = None,
     ):  # fmt: skip
         super().__init__(dtype=None)
-        self._padding = [padding] * (2 * self.rank) if isinstance(padding, int) else padding
+        self._padding = [int(padding)] * (2 * self.rank) if isinstance(padding, (int, np.integer)) else padding
         if isinstance(self._padding, (list, tuple)) and len(self._padding) != 2 * self.rank:
             raise ValueError(f"{type(self).__name__}: padding needs {2 * self.rank} numbers, not {len(self._padding)}")
         self._mode, self._value, self._data_format = mode, value, data_format or _FORMATS[self.rank]
