@@ -169,8 +169,8 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
             return trace.on_content(obj, switch, lambda: list(getattr(plain_content(trace.content(obj)), name)()))
         return trace.on_content(obj, switch, lambda: _container_method(trace, obj, name, kind, *args, **keywords))
     if kind is set and name not in _OF_ONE_ITEM:
-        several = next((x for x in args if isinstance(trace.content(x), Variant)), None)
-        if isinstance(several, CONTAINERS):
+        open_ones = (x for x in args if isinstance(x, (set, dict)) and not isinstance(trace.content(x), CONTAINERS))
+        if (several := next(open_ones, None)) is not None:
             return trace.on_content(several, switch, lambda: _container_method(trace, obj, name, kind, *args))
         args = tuple(map(trace.content, args))
     if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:
