@@ -56,7 +56,7 @@ def binary(trace: Trace, sign: str, a: Any, b: Any) -> Any:
         return found
     if isinstance(a, CONTAINERS) or isinstance(b, CONTAINERS):
         for x in (a, b):
-            if isinstance(x, (set, dict)) and isinstance(trace.content(x), Variant):
+            if isinstance(x, (set, dict)) and not isinstance(trace.content(x), CONTAINERS):  # it is one of several
                 return trace.on_content(x, switch, lambda: binary(trace, sign, a, b))
         return f(items(trace, a), items(trace, b))
     return natively(trace, f, a, b)

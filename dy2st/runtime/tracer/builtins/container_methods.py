@@ -123,6 +123,7 @@ def method(trace: Trace, obj: Any, name: str) -> Callable[..., Any]:
     return functools.partial(_container_method, trace, obj, name, kind)
 
 
+_HASHED: tuple[type, ...] = (set, dict)
 _OF_ONE_ITEM = ("add", "discard", "remove")
 _VIEWS = ("keys", "values", "items")
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
@@ -169,8 +170,8 @@ def _container_method(trace: Trace, obj: Any, name: str, kind: type, *args: Any,
             return trace.on_content(obj, switch, lambda: list(getattr(plain_content(trace.content(obj)), name)()))
         return trace.on_content(obj, switch, lambda: _container_method(trace, obj, name, kind, *args, **keywords))
     if kind is set and name not in _OF_ONE_ITEM:
-        several = next((x for x in args if isinstance(trace.content(x), Variant)), None)
-        if isinstance(several, CONTAINERS):
+        open_ones = (x for x in args if isinstance(x, _HASHED) and not isinstance(trace.content(x), CONTAINERS))
+        if (several := next(open_ones, None)) is not None:
             return trace.on_content(several, switch, lambda: _container_method(trace, obj, name, kind, *args))
         args = tuple(map(trace.content, args))
     if kind in (dict, set) and args and is_open(args[0]) and name in _KEYED:

@@ -27,12 +27,14 @@ from dy2st.runtime.tracer.effects.trace import Trace
 from dy2st.runtime.tracer.loops.generators import cleans_up
 
 Thunk = Callable[[], Any]
+_LIKE_USERS: tuple[type, ...] = (suppress, closing)
+"""Managers of the library that do things to what is the user's, or end what only the run raises."""
 
 
 def with_(trace: Trace, manager: Any, body: Callable[[Any], None], get_state: Thunk, set_state: Callable[[Any], None],
           names: Sequence[str]) -> None:  # fmt: skip
     """Run a `with` statement."""
-    if not (_is_users(manager) or isinstance(manager, (suppress, closing))):
+    if not (_is_users(manager) or isinstance(manager, _LIKE_USERS)):
         with context_manager(trace, manager) as entered:
             body(entered)
         return
@@ -115,7 +117,7 @@ def _catches(manager: Any) -> bool:
     return not is_generator(generator) or cleans_up(generator)
 
 
-_LIBRARYS: tuple[type, ...] = (suppress, ExitStack, closing)
+_LIBRARYS: tuple[type, ...] = (*_LIKE_USERS, ExitStack)
 
 
 def context_manager(trace: Trace, manager: Any) -> Any:
