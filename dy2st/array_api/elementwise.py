@@ -6,20 +6,14 @@ from typing import Any
 
 from dy2st.functions.core.operands import cast_to
 from dy2st.functions.math import math
-from dy2st.functions.math.comparison import where
-from dy2st.functions.math.complex_numbers import conj, imag, real
+from dy2st.functions.math.complex_numbers import conj
 from dy2st.functions.shape.manipulation import moveaxis
 from dy2st.runtime.eager.tensor import Tensor
 
 
 def round(x: Any, /) -> Tensor:
     """Return x rounded to integers, halves to the even one."""
-    if x.dtype.is_complex:
-        return round(real(x)) + 1j * round(imag(x))
-    if not x.dtype.is_floating:
-        return x
-    halves = (x - math.trunc(x)).abs() == 0.5
-    return where(halves, 2 * math.round(x / 2), math.round(x))
+    return math.round(x)
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:

@@ -40,7 +40,8 @@ NUMPY = {
     "log10": np.log10, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "floor": np.floor, "ceil": np.ceil,
-    "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x), "trunc": np.trunc, "abs": np.abs,
+    "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x), "rint": np.rint, "trunc": np.trunc,
+    "abs": np.abs,
     "sign": np.sign, "square": np.square, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "neg": np.negative,
     "reciprocal": lambda x: 1 / x, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
     "logical_not": np.logical_not, "relu": lambda x: np.maximum(x, 0), "erf": scipy.special.erf,
@@ -244,7 +245,7 @@ def test_the_slope_at_a_kink_at_zero_is_zero(name):
     assert slope(name, 0.0) == 0.0
 
 
-@pytest.mark.parametrize("name", ["floor", "ceil", "round", "trunc", "sign"])
+@pytest.mark.parametrize("name", ["floor", "ceil", "round", "rint", "trunc", "sign"])
 def test_steps_have_no_slope(name):
     assert slope(name, 1.3) == 0.0
 

@@ -102,21 +102,21 @@ def abs(x: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor
     return _into(out, apply(_ABS, counted(tensor(x, "abs"))))
 
 
-_ABS, _ROUND = op("abs"), op("round")
+_ABS, _RINT = op("abs"), op("rint")
 
 
 def round(x: Any, decimals: int = 0, name: str | None = None) -> Tensor:
-    """Return x rounded to this many decimals, halves away from zero.
+    """Return x rounded to this many decimals, halves to the even one, as PaddlePaddle 3.3 and NumPy do.
 
     >>> import dy2st as paddle
     >>> paddle.round(paddle.to_tensor([-0.5, -0.2, 0.6, 1.5, 2.5])).tolist()
-    [-1.0, -0.0, 1.0, 2.0, 3.0]
+    [-0.0, -0.0, 1.0, 2.0, 2.0]
     """
     x = tensor(x, "round")
     if not decimals:
-        return apply(_ROUND, x)
+        return apply(_RINT, x)
     scale = 10.0**decimals
-    return cast_to(apply(_ROUND, x * scale) / scale, x.dtype)
+    return cast_to(apply(_RINT, x * scale) / scale, x.dtype)
 
 
 def frac(x: Any, name: str | None = None) -> Tensor:

@@ -16,7 +16,7 @@ _WHOLE = {float32: complex64, float64: complex128}
 _TABLE = """
 1 fc    = acos acosh asin asinh atan atanh cos cosh exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid
 1 fc    = silu gelu softplus log_sigmoid sin sinh sqrt tan tanh erf erfinv i0e i1e lgamma digamma
-1 biufc = ones_like square relu sign neg conj round
+1 biufc = ones_like square relu sign neg conj round rint
 1 biuf  = floor ceil trunc
 1 biu   = bitwise_not
 1 biufc | abs

@@ -1,4 +1,4 @@
-"""Rounding to whole numbers: floor, ceil, round, trunc. Integers stay as they are; derivatives are zero."""
+"""Rounding to whole numbers: floor, ceil, round, rint, trunc. Integers stay as they are; derivatives are zero."""
 
 from __future__ import annotations
 
@@ -63,6 +63,18 @@ class Round(_Rounding):
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
         yield from super().samples(rng)
         yield Sample((np.array([-2.5, -0.5, 0.5, 1.5, np.nan, np.inf, -np.inf]),), differentiate=False)
+
+
+class Rint(_Rounding):
+    """The nearest whole number; of two, the even one. Of complex numbers each part is rounded."""
+
+    name = "rint"
+    function = "rint"
+
+    def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
+        yield from super().samples(rng)
+        halves = [-2.5, -1.5, -0.5, 0.5, 0.49999999999999994, 1.5, 4503599627370495.5, np.nan, np.inf, -np.inf]
+        yield Sample((np.array(halves),), differentiate=False)
 
 
 class Trunc(_Rounding):

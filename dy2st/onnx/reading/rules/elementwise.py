@@ -87,12 +87,7 @@ def _isinf(node: Node, x: Any) -> Any:
 
 @operator("Round")
 def _round(node: Node, x: Any) -> Any:
-    """Round half to even."""
-    below = T.floor(x)
-    off = x - below
-    odd = T.floor(below / 2) * 2 != below
-    up = T.logical_or(off > 0.5, T.logical_and(off == 0.5, odd))
-    return T.where(up, below + 1, below)
+    return T.round(x)
 
 
 @operator("Div")

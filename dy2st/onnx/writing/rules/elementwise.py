@@ -99,6 +99,12 @@ def _trunc(g: Writer, o: Operation) -> str:
     return g.emit("Where", g.emit("Less", x, number(g, 0, o)), g.emit("Ceil", x), g.emit("Floor", x))
 
 
+@rule("rint")
+def _rint(g: Writer, o: Operation) -> str:
+    x = g.one(o.operands[0])
+    return g.emit("Round", x) if dtype_of(o).is_floating else x
+
+
 @rule("round")
 def _round(g: Writer, o: Operation) -> str:
     x = g.one(o.operands[0])

@@ -183,7 +183,7 @@ def _sign(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     return v.select(_is_nan(v, dtype, a), a, signed, dtype) if dtype.is_floating else signed
 
 
-@_rule("floor", "ceil", "trunc")
+@_rule("floor", "ceil", "trunc", "rint")
 def _rounded(v: VectorType, o: Operation, dtype: DType, a: str) -> str:
     return v.intrinsic(o.name, dtype, a) if dtype.is_floating else a
 
