@@ -1,5 +1,8 @@
 """Layers and what they are built of."""
 
+from importlib import import_module
+from typing import Any
+
 from dy2st.missing import missing_in
 from dy2st.nn import functional, initializer, utils
 from dy2st.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
@@ -154,4 +157,10 @@ for _stem in ("AdaptiveMaxPool", "CircularPad", "ConstantPad", "Conv", "Reflecti
     globals().update({f"{_stem}{_rank}d": globals()[f"{_stem}{_rank}D"] for _rank in (1, 2, 3)})
 LPPool1d, LPPool2d = LPPool1D, LPPool2D
 
-__getattr__ = missing_in(__name__)
+_missing = missing_in(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "quant":  # loaded on first use
+        return import_module("dy2st.nn.quant")
+    return _missing(name)

@@ -249,5 +249,5 @@ class _Rewriting:
 # ---- 2 -------------------------------------------------------------------------------------------------------------
 def _rounded_input(b: Builder, x: Value, threshold: float) -> Value:
     """Emit x rounded to 255 steps, what is beyond the threshold moved to it."""
-    steps = b.rint(b.mul(x, _MOST / threshold))
+    steps = b.round(b.mul(x, _MOST / threshold))
     return b.mul(b.minimum(b.maximum(steps, -float(_MOST)), float(_MOST)), threshold / _MOST)

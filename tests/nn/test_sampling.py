@@ -105,3 +105,22 @@ def test_a_grid_in_a_program_serves_every_size(align_corners):
     for size in ([2, 3, 4, 5], [2, 1, 1, 3], [2, 2, 7, 1]):
         x = paddle.randn(size)
         np.testing.assert_allclose(static(x, theta).numpy(), forward(x, theta).numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("padding_mode", ["border", "reflection"])
+@pytest.mark.parametrize("align_corners", [True, False])
+def test_places_on_the_border_have_the_slope_to_the_right(padding_mode, align_corners):
+    """PaddlePaddle's: the last pixel has the next one, which is outside and zero, on its right."""
+    image = np.array([[[[3.0, 5.0, 11.0]]]])
+    first = -1.0 if align_corners else -2 / 3
+    grid = np.array([[[[first, 0.0], [0.0, 0.0], [-first, 0.0]]]])
+    wanted = np.array([2.0, 6.0, -11.0]) * (1.0 if align_corners else 1.5)
+
+    def slopes(x, grid):
+        made = paddle.nn.functional.grid_sample(x, grid, padding_mode=padding_mode, align_corners=align_corners)
+        return paddle.grad(made.sum(), grid)[0][0, 0, :, 0]
+
+    for function in (slopes, paddle.jit.to_static(slopes, full_graph=True)):
+        for _ in range(2):
+            given = paddle.to_tensor(grid, stop_gradient=False)
+            np.testing.assert_allclose(function(paddle.to_tensor(image), given).numpy(), wanted, rtol=1e-6)

@@ -76,7 +76,7 @@ def test_digits(model, digits, options, loss, size, tmp_path):
     assert path.stat().st_size * size < model.stat().st_size
     ops = {operation.name for operation in after.program().walk()}
     assert {"quantized_matmul", "dequantize"} <= ops
-    assert ("rint" in ops) is (data is not None)
+    assert ("round" in ops) is (data is not None)
 
 
 def test_gradients_flow_to_the_rest(model, digits):

@@ -1,5 +1,8 @@
 """`paddle.nn.quant`: weights as integers, products with them, their gradients, and what is refused."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -47,6 +50,18 @@ def test_integers_and_scales(algo, most, group, rng):
     numbers = weight_dequantize(integers, scale, algo, group_size=group).numpy()
     step = np.repeat(scales, w.shape[0] // scales.shape[1], 1).T
     assert np.all(np.abs(numbers - w) <= step * 0.5001)
+
+
+def test_halves_are_rounded_away_from_zero():
+    """As PaddlePaddle's kernel does, which its `round` does not."""
+    column = np.array([127, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 3.5], "float32")
+    integers, _ = weight_quantize(paddle.to_tensor(np.tile(column[:, None], (8, 2))))
+    assert sorted(set(integers.numpy().ravel().tolist())) == [-3, -2, -1, 1, 2, 3, 4, 127]
+
+
+def test_a_new_process_has_the_module():
+    said = "import dy2st as paddle; print(paddle.nn.quant.Stub.__name__)"
+    assert subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True).stdout == "Stub\n"
 
 
 def test_scales_have_the_dtype_of_the_weight(rng):

@@ -151,6 +151,8 @@ def test_largest_pixels_of_regions():
     inner = x[0, :, 3:7, 1:5]  # rows round(2.6) to 6, columns round(1.2) to 4
     np.testing.assert_allclose(made.numpy()[1], inner.reshape(2, 2, 2, 2, 2).max((2, 4)), rtol=1e-6)
     assert ops.RoIPool(2)(x, boxes, np.array([2])).tolist() == made.tolist()
+    halves, whole = (np.array([[*low, 6, 6]], "float32") for low in ([0.5, 2.5], [1, 3]))  # halves away from zero
+    assert ops.roi_pool(x, halves, np.array([1]), 2).tolist() == ops.roi_pool(x, whole, np.array([1]), 2).tolist()
     outside = ops.roi_pool(x, np.array([[20, 20, 22, 22]], "float32"), np.array([1]), 2)
     assert outside.tolist() == np.zeros([1, 2, 2, 2]).tolist()
 
@@ -163,6 +165,8 @@ def test_means_over_channels_of_their_own():
     wanted = [[[parts[0, c, i, j, i, j] for j in (0, 1)] for i in (0, 1)] for c in (0, 1)]
     np.testing.assert_allclose(made.numpy()[0], wanted, rtol=1e-5)
     assert ops.PSRoIPool(2)(x, boxes, np.array([1])).tolist() == made.tolist()
+    halves, whole = (np.array([[*low, 2, 2]], "float32") for low in ([0.5, -0.5], [1, -1]))
+    assert ops.psroi_pool(x, halves, np.array([1]), 2).tolist() == ops.psroi_pool(x, whole, np.array([1]), 2).tolist()
     with pytest.raises(ValueError, match="8 channels do not divide into parts of 3 x 3"):
         ops.psroi_pool(x, boxes, np.array([1]), 3)
 

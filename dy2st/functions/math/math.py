@@ -102,7 +102,7 @@ def abs(x: Any, name: str | None = None, *, out: Tensor | None = None) -> Tensor
     return _into(out, apply(_ABS, counted(tensor(x, "abs"))))
 
 
-_ABS, _RINT = op("abs"), op("rint")
+_ABS, _RINT, _ROUND = op("abs"), op("rint"), op("round")
 
 
 def round(x: Any, decimals: int = 0, name: str | None = None) -> Tensor:
@@ -117,6 +117,11 @@ def round(x: Any, decimals: int = 0, name: str | None = None) -> Tensor:
         return apply(_RINT, x)
     scale = 10.0**decimals
     return cast_to(apply(_RINT, x * scale) / scale, x.dtype)
+
+
+def round_half_away(x: Tensor) -> Tensor:
+    """Return x rounded, halves away from zero: C's round, which PaddlePaddle's regions and quantized weights are of."""
+    return apply(_ROUND, x)
 
 
 def frac(x: Any, name: str | None = None) -> Tensor:

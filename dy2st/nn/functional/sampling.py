@@ -115,15 +115,18 @@ def _element(place: Tensor, extent: Any, align_corners: bool) -> Tensor:
 
 
 def _inside(place: Tensor, extent: Any, padding_mode: str, align_corners: bool) -> Tensor:
-    """Bring a place into the image, unless what lies outside are zeros."""
+    """Bring a place into the image, unless what lies outside are zeros; at the border it still has its slope."""
     if padding_mode == "zeros":
         return place
     if padding_mode == "reflection":
         span, first = (extent - 1, 0.0) if align_corners else (extent, -0.5)
-        away = math.abs(place - first)
-        turn = away % (2.0 * span) if not (isinstance(span, int) and span == 0) else away * 0.0
+        away = place - first
+        away = piecewise(away < 0.0, -away, away)
+        there = cast_to(tensor(2 * span, "grid_sample"), place.dtype)  # and back; 0 for one element
+        turn = piecewise(there > 0.0, away % piecewise(there > 0.0, there, 1.0), 0.0)
         place = piecewise(turn > span, 2.0 * span - turn, turn) + first
-    return math.minimum(math.maximum(place, 0.0), cast_to(tensor(extent - 1, "grid_sample"), place.dtype))
+    last = cast_to(tensor(extent - 1, "grid_sample"), place.dtype)
+    return piecewise(place > last, last, piecewise(place < 0.0, 0.0, place))
 
 
 def _read(x: Tensor, places: list[Tensor]) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.functions.core.operands import cast_to, floating, tensor
+from dy2st.functions.math.math import round_half_away
 from dy2st.nn.layer import Layer
 from dy2st.runtime.eager.parameter import Parameter
 from dy2st.runtime.eager.tape.grad_mode import no_grad
@@ -53,7 +54,7 @@ class LinearQuanter(_Scaled):
 
     def forward(self, input: Tensor) -> Tensor:
         x = floating(input, "LinearQuanter")
-        made = (cast_to(x, dtypes.float32) / self._step(x)).round().clip(-self._most - 1, self._most)
+        made = round_half_away(cast_to(x, dtypes.float32) / self._step(x)).clip(-self._most - 1, self._most)
         return cast_to(made, x.dtype)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from dy2st import dtypes
 from dy2st.functions.core.operands import cast_to, floating, op, tensor
+from dy2st.functions.math.math import round_half_away
 from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
 
@@ -55,7 +56,7 @@ def weight_quantize(
     wanted = dtypes.float32 if algo == "llm.int8" else x.dtype
     scale = cast_to(cast_to(grouped.abs().max(-1) / most, wanted), dtypes.float32)
     by = (scale + cast_to(scale == 0, scale.dtype)).unsqueeze(-1)
-    integers = cast_to((grouped / by).round().clip(-most - 1, most), dtypes.int32).reshape([outputs, inputs])
+    integers = cast_to(round_half_away(grouped / by).clip(-most - 1, most), dtypes.int32).reshape([outputs, inputs])
     made = cast_to(integers if bits == 8 else _packed(integers), dtypes.int8)
     return made, cast_to(scale if group_size == -1 else scale.transpose([1, 0]), wanted)
 
@@ -124,7 +125,7 @@ def llm_int8_linear(
     inner = flat * (1 - outlier)
     step = inner.abs().max(-1, keepdim=True) / 127
     step = step + cast_to(step == 0, step.dtype)
-    rounded = (inner / step).round() * step + flat * outlier
+    rounded = round_half_away(inner / step) * step + flat * outlier
     return _product(rounded.reshape(x.shape), weight, weight_scale, bias, 8, 0)
 
 

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from dy2st import tensor as T
-from dy2st.functions.core.operands import op
 from dy2st.functions.linalg.einsum import einsum
+from dy2st.functions.math.math import round_half_away
 from dy2st.paddle_files.graph import Given
 from dy2st.paddle_files.runner import Node, operator
-from dy2st.runtime.eager.dispatch import apply
 from dy2st.runtime.eager.tensor import Tensor
-
-_AWAY = op("round")
 
 
 def _unary(*functions: Callable[[Any], Any]) -> None:
@@ -64,7 +61,7 @@ def number(raw: Any, x: Any) -> Any:
 def _round(node: Node, x: Any) -> Any:
     """Round; of two whole numbers a ProgramDesc's takes the one farther from zero, PIR's the even one."""
     if node.operation.said == "round":
-        return apply(_AWAY, x)
+        return round_half_away(x)
     return T.round(x, node.get("decimals", default=0))
 
 

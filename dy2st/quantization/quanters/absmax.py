@@ -6,6 +6,7 @@ from typing import Any
 
 from dy2st.functions.core.assigning import set_value
 from dy2st.functions.core.operands import cast_to
+from dy2st.functions.math.math import round_half_away
 from dy2st.functions.shape.creation import full
 from dy2st.nn.layer import Layer
 from dy2st.quantization.base import BaseQuanter
@@ -49,7 +50,7 @@ class FakeQuanterWithAbsMaxObserverLayer(BaseQuanter):
         x, scale = input.detach(), cast_to(self._scale, input.dtype)
         most = 2 ** (self._bit_length - 1) - 1
         clipped = x.minimum(scale).maximum(-scale)
-        return (clipped * (most / scale)).round() * (scale / most) + (input - x)
+        return round_half_away(clipped * (most / scale)) * (scale / most) + (input - x)
 
     def scales(self) -> Tensor:
         return self._scale

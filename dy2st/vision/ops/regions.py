@@ -11,7 +11,7 @@ from typing import Any
 from dy2st.dtypes import int64
 from dy2st.functions.core.operands import cast_to, floating, tensor
 from dy2st.functions.math.comparison import logical_and, where
-from dy2st.functions.math.math import ceil, clip, floor, maximum, round
+from dy2st.functions.math.math import ceil, clip, floor, maximum, round_half_away
 from dy2st.functions.math.reduction import cumsum
 from dy2st.functions.math.search import searchsorted
 from dy2st.functions.shape.creation import arange, full_like, zeros_like
@@ -106,7 +106,7 @@ def roi_pool(
     """Return [boxes, channels, height, width]: the largest pixel of each part of a box, 0 of an empty one."""
     regions = _Regions(x, boxes, boxes_num, "roi_pool")
     height, width = _size(output_size)
-    corners = round(regions.boxes * spatial_scale)
+    corners = round_half_away(regions.boxes * spatial_scale)
 
     def ends(axis: int, parts: int) -> tuple[Tensor, Tensor]:
         first = corners[:, axis, None]
@@ -129,8 +129,8 @@ def psroi_pool(
         raise ValueError(f"psroi_pool: {regions.c} channels do not divide into parts of {height} x {width}")
 
     def ends(axis: int, parts: int) -> tuple[Tensor, Tensor]:
-        first = (round(regions.boxes[:, axis]) * spatial_scale)[:, None]
-        last = ((round(regions.boxes[:, axis + 2]) + 1.0) * spatial_scale)[:, None]
+        first = (round_half_away(regions.boxes[:, axis]) * spatial_scale)[:, None]
+        last = ((round_half_away(regions.boxes[:, axis + 2]) + 1.0) * spatial_scale)[:, None]
         each = clip(last - first, min=0.1) / parts
         steps = cast_to(arange(parts), each.dtype)
         return floor(steps * each + first), ceil((steps + 1.0) * each + first)
