@@ -264,7 +264,7 @@ def cov(
         divisor = tensor(x.shape[1] - (1 if ddof else 0), "cov", x.dtype)
     beside = apply(op("conj"), centred) if x.dtype.is_complex else centred
     result = matmul(spread, beside, transpose_y=True) / divisor
-    return reshape(result, []) if isinstance(x.shape[0], int) and x.shape[0] == 1 else result
+    return reshape(result, []) if x.shape[0] == 1 else result
 
 
 def _weighed(x: Tensor, weights: list[Tensor], ddof: bool, graded: bool) -> tuple[Tensor, Tensor, Tensor]:
