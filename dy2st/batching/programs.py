@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dy2st.batching import branches, containers, custom, indexing, loops, rules, scalars, windows
+from dy2st.batching import branches, containers, custom, indexing, loops, quantized, rules, scalars, windows
 from dy2st.batching.batched_value import BatchedValue, LaneForm
 from dy2st.batching.batcher import Batcher, pushed
 from dy2st.batching.lane_loop import together
@@ -13,7 +13,7 @@ from dy2st.ir.program import Block, Program, Value
 from dy2st.ir.types import ListType
 from dy2st.shapes import Extent
 
-for _module in (branches, containers, custom, loops, indexing, rules, scalars, windows):
+for _module in (branches, containers, custom, loops, indexing, quantized, rules, scalars, windows):
     assert _module  # these fill the table of rules
 
 

@@ -167,5 +167,9 @@ def entropy_of_counts(distribution: Any, count: Any) -> Tensor:
     return -reduction.sum(where(shares > 0.0, shares * where(shares > 0.0, logs, 0.0), 0.0), 0)
 
 
+for _function in (counts_up_to, entropy_of_counts):  # they read a distribution, which the function may have set
+    _function.__dy2st_convert__ = True  # type: ignore[attr-defined]
+
+
 def _as_float(count: Any) -> Any:
     return float(count) if isinstance(count, int) else count

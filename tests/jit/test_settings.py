@@ -111,6 +111,21 @@ ROWS: dict[str, tuple[Callable[[], Made], Callable[[Made, Any], Any]]] = {
     "distribution.Bernoulli": (one(distribution.Bernoulli, 0.3), of_distribution(1.0)),
     "distribution.Geometric": (one(distribution.Geometric, 0.3), of_distribution(1.0)),
     "distribution.Categorical": (lambda: {"changes": distribution.Categorical(T([0.2, 0.3]))}, of_distribution([1])),
+    **{f"distribution.{name}": (one(getattr(distribution, name), *args), of_distribution()) for name, args in (
+        ("Beta", (0.8, 1.5)), ("Gamma", (1.5, 2.0)), ("Chi2", (3.0,)), ("StudentT", (5.0, 0.2, 1.5)),
+        ("ContinuousBernoulli", (0.3,)),
+    )},
+    "distribution.Poisson": (one(distribution.Poisson, 2.0), of_distribution(1.0)),
+    "distribution.Binomial": (one(distribution.Binomial, 5, 0.3), of_distribution(1.0)),
+    "distribution.Dirichlet": (lambda: {"changes": distribution.Dirichlet(T([0.8, 1.2]))}, of_distribution([0.4, 0.6])),
+    "distribution.Multinomial": (lambda: {"changes": distribution.Multinomial(3, T([0.2, 0.8]))},
+                                 of_distribution([1.0, 2.0])),
+    "distribution.MultivariateNormal": (lambda: {"changes": distribution.MultivariateNormal(
+        T([0.1, 0.2]), covariance_matrix=T([[1.0, 0.2], [0.2, 2.0]]))}, of_distribution()),
+    "distribution.AffineTransform": (lambda: {"changes": distribution.AffineTransform(T(0.5), T(2.0))},
+                                     lambda made, x: made["changes"].forward(x)),
+    "distribution.PowerTransform": (lambda: {"changes": distribution.PowerTransform(T(2.0))},
+                                    lambda made, x: made["changes"].forward(x)),
     **{f"nn.initializer.{name}": (one(getattr(nn.initializer, name), *args), initial) for name, args in (
         ("Constant", (2.0,)), ("Uniform", (-1.0, 1.0)), ("Normal", (0.0, 1.0)), ("TruncatedNormal", (0.0, 1.0)),
         ("XavierUniform", ()), ("XavierNormal", ()), ("KaimingUniform", ()), ("KaimingNormal", ()), ("Orthogonal", ()),
@@ -124,6 +139,13 @@ ELSEWHERE = {
     "metric.Metric": "a base", "metric.Precision": "NumPy only", "metric.Recall": "NumPy only",
     "metric.Auc": "NumPy only", "nn.initializer.Initializer": "a base", "nn.initializer.Assign": "an array",
     "nn.initializer.Dirac": "for convolutions", "nn.initializer.Bilinear": "for convolutions",
+    **dict.fromkeys(("distribution.ExponentialFamily", "distribution.Transform"), "a base"),
+    **{f"distribution.{name}": "made of others, which have rows" for name in (
+        "Independent", "IndependentTransform", "TransformedDistribution", "ChainTransform", "StackTransform",
+    )},
+    **{f"distribution.{name}Transform": "without settings" for name in (
+        "Abs", "Exp", "Sigmoid", "Softmax", "StickBreaking", "Tanh", "Reshape",
+    )},
     "regularizer.WeightDecayRegularizer": "a base", "regularizer.Settable": "a base",
 }  # fmt: skip
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dy2st as paddle
+from dy2st.runtime.eager import shape_list
 
 
 class Log:
@@ -115,3 +116,15 @@ def test_text_leaves_as_it_does_eagerly(function: Any, capsys: pytest.CaptureFix
             seen.append((shown, log.last, capsys.readouterr().out))
         assert len(set(seen)) <= 1, seen
     assert len(static.program_cache) == 1
+
+
+def test_the_text_of_a_shape_that_behaves_as_a_tuple(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the array namespace was used, a shape is of a class of its own, with the text of a list."""
+    monkeypatch.setattr(shape_list, "_MADE_BY", [shape_list.Extents])
+
+    def f(x: Any) -> Any:
+        return f"{x.shape}", str(x.shape), repr(x.shape), x
+
+    static = paddle.jit.to_static(f, full_graph=True)
+    for n in (3, 4, 3):
+        assert static(paddle.ones([n]))[:3] == (f"[{n}]",) * 3

@@ -129,9 +129,9 @@ def _weights(rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray,
         low, high = (-128, 128) if bits == 4 else (-127, 128)
         for rows, inner in ((4, 5), (6, 35)):
             weight = rng.integers(low, high, size=(rows * bits // 8, inner), dtype=np.int8)
-            yield weight, rng.random(rows), {"bits": bits, "group": 0}
+            yield weight, rng.random(rows) / 127, {"bits": bits, "group": 0}
         weight = rng.integers(low, high, size=(6 * bits // 8, 48), dtype=np.int8)
-        yield weight, rng.random((3, 6)), {"bits": bits, "group": 16}
+        yield weight, rng.random((3, 6)) / 127, {"bits": bits, "group": 16}
 
 
 def _numbers(xp: Any, weight: Any, scale: Any, bits: int, group: int) -> Any:

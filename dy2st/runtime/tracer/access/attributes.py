@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
@@ -158,7 +159,8 @@ def _of_class(trace: Trace, obj: Any, name: str) -> Any:
 def set_attr(trace: Trace, obj: Any, name: str, value: Any) -> None:
     """Do `obj.name = value`."""
     if isinstance(obj, Variant):
-        switch(trace, obj, lambda x: set_attr(trace, x, name, value))
+        set_one = functools.partial(set_attr, trace)
+        switch(trace, obj, lambda x: (trace.log_attribute if _is_of_library(x) else set_one)(x, name, value))
         return
     if isinstance(obj, Tensor):
         if name == "grad":
@@ -193,7 +195,7 @@ def set_as_object(trace: Trace, obj: Any, name: str, value: Any) -> None:
 
 def set_plain_attr(trace: Trace, obj: Any, name: str, value: Any) -> None:
     """Do `object.__setattr__(obj, name, value)`."""
-    if isinstance(obj, (type, ModuleType)) and is_plain_module(getattr(obj, "__module__", obj.__name__)):
+    if _is_of_library(obj):
         raise needs_value(f".{name} of {obj.__name__}, which is of a library, is set", "set it outside of the function")
     trace.classes_written = trace.classes_written or isinstance(obj, type)
     if has_items_as_attributes(obj):
@@ -204,6 +206,11 @@ def set_plain_attr(trace: Trace, obj: Any, name: str, value: Any) -> None:
         put_part(obj, name, value)
     else:
         raise needs_value(f"the `__dict__` of a {type(obj).__name__} is replaced", "set its attributes one by one")
+
+
+def _is_of_library(obj: Any) -> bool:
+    """Return whether an object is a module or a class that is not the user's."""
+    return isinstance(obj, (type, ModuleType)) and is_plain_module(getattr(obj, "__module__", obj.__name__))
 
 
 def _users_setattr(obj: Any) -> Callable[..., Any] | None:

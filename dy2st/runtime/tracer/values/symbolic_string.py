@@ -16,6 +16,9 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.trace import ValueTrace
 from dy2st.runtime.tracer.values.union import Variant
 
+_PLAIN = (list.__repr__, tuple.__repr__, dict.__repr__)
+"""How Python writes containers; a class that has none of these writes its own text."""
+
 
 def text_part(trace: ValueTrace, x: Any, conversion: str = "s", spec: str = "") -> tuple[Part, list[Value]]:
     """Return the part of a template that stands for the text of `x`, and its operands."""
@@ -38,7 +41,8 @@ def text_part(trace: ValueTrace, x: Any, conversion: str = "s", spec: str = "") 
             return written(f"{type(x).__name__}({part})", "s", spec), []
         return ("parts", (f"{type(x).__name__}(", part, ")"), "s", spec), operands
     if is_container(content) and has_symbols(trace, content):
-        if type_of(x) not in (list, tuple, dict) and not hasattr(x, "_fields"):
+        kind = type_of(x)
+        if not hasattr(x, "_fields") and (kind.__repr__ not in _PLAIN or kind.__str__ is not object.__str__):
             return trace.text_of_object(x, conversion, spec)
         parts, operands = _container_parts(trace, content)
         return ("parts", parts, "s", spec), operands
