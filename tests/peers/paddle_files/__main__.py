@@ -3,7 +3,7 @@
 It runs where PaddlePaddle is: 2.6 writes `.pdmodel`, 3.x writes `.json`. Parameters are rounded, so that files pack
 well; source lines, which name files of this machine, are taken out of `.pdmodel`.
 
-    /tmp/pd3/bin/python -m tests.peers.paddle_files ARCHIVE.zip [NAME ...]    other models in the archive stay
+    python -m tests.peers.paddle_files ARCHIVE.zip [NAME ...]    other models in the archive stay
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from dy2st.runtime.tracer.values.symbolic_scalar import Scalar
 from dy2st.runtime.tracer.values.trace import ValueTrace
 from dy2st.runtime.tracer.values.union import Variant
 
-_PLAIN = (list.__repr__, tuple.__repr__, dict.__repr__)
+_CONTAINERS: tuple[type[Any], ...] = (list, tuple, dict)
+_PLAIN: tuple[Any, ...] = tuple(vars(kind)["__repr__"] for kind in _CONTAINERS)
 """How Python writes containers; a class that has none of these writes its own text."""
 
 
