@@ -49,7 +49,8 @@ def difference(found: Any, wanted: Any, inputs: Sequence[Any], *, exact: bool) -
         return "" if _error(found) == _error(wanted) else f"{_error(found)} and {_error(wanted)}"
     if len(found) != len(wanted):
         return f"{len(found)} results and {len(wanted)}"
-    least = None if exact else min(1.0, max(map(_largest, inputs), default=0.0))
+    largest = max(map(_largest, inputs), default=0.0) or max(map(_largest, wanted), default=0.0)
+    least = None if exact else min(1.0, largest)
     faults = (_difference(x, y, least) for x, y in zip(found, wanted, strict=True))
     return next((f"result {i}: {fault}" for i, fault in enumerate(faults) if fault), "")
 

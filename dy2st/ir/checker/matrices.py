@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from dy2st.dtypes import bool_, complex64, complex128, float32, float64, int8, int32, int64
@@ -250,12 +251,17 @@ def _channels(g: TypedOperation, x: Sequence[Known], w: Sequence[Known], groups:
         g.equal(x[1], w[1] * groups, "channels")
 
 
+_MOST_IN_WINDOW = 1 << 22
+"""How many elements a window of a file's pooling has: the interpreter takes a step for each."""
+
+
 @rule("max_pool:1 avg_pool:1 avg_pool_grad")
 def _pool(g: TypedOperation) -> Sequence[Type]:
     x = g.tensor(0, "biuf", least=3)
     rank = x.rank - 2
     kernel, stride = _steps(g, rank, "kernel", "stride")
     padding = g.pairs("padding", rank)
+    g.require(math.prod(kernel) <= _MOST_IN_WINDOW, f"a window of {math.prod(kernel)} elements")
     g.require(all(max(p) < k for p, k in zip(padding, kernel, strict=True)), "padding as wide as the window")
     if g.name == "avg_pool_grad":
         return (typed(x.dtype, g.shape("shape", 1, x.rank)),)

@@ -275,8 +275,8 @@ def _restore_told(told: Told, t: TensorLike, shared: SharedObjects) -> Any:
 def _restore_list(made: Tensor | Told, t: ListOf, shared: SharedObjects) -> list[Any]:
     kind = t.types()[0]
     assert isinstance(kind, ListType)
-    told = made if isinstance(made, Told) else None
-    whole: Any = made if told is None else told.made
+    whole: Any = _made(made)
+    told = made if isinstance(made, Told) and not isinstance(made.numbers, int) else None
     items: list[Any] = []
     xp = namespace_among([whole.payload])
     for i, x in enumerate(whole.payload):
@@ -308,7 +308,8 @@ def _restore_variant(made: Tensor | Told, t: OneOf, shared: SharedObjects) -> An
         if whole.tape_node is None
         else call(Tensor, _unwrapper(kind, tag), [whole], namespace_among([payload]))[0]
     )
-    inner = inner if told is None else Told(inner, told.numbers[1], told.known)
+    if told is not None:  # one number where only one alternative has one
+        inner = Told(inner, told.numbers[1] if is_tuple(told.numbers) else told.numbers, told.known)
     return _restore_packed(inner, kind.alternatives[tag], t.alternatives[tag], shared)
 
 

@@ -108,6 +108,10 @@ class Mean(Reduction):
         count = 1
         for i in axis:
             count *= x.shape[i]
+        if total.dtype.kind == "c":  # each part: a quotient of complex numbers has NaN beside infinity
+            made = xp.empty_like(total)
+            made.real, made.imag = total.real / count, total.imag / count
+            return made.astype(dtype.numpy)
         return as_array(xp, xp.true_divide(total, xp.asarray(count, total.dtype)).astype(dtype.numpy))
 
     def transpose(self, b: Builder, cts: Tangents, operands: Sequence[Value], linear: Sequence[bool],
